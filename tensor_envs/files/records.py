@@ -354,6 +354,11 @@ def _format(env: Env, path: Path) -> Any:
     return importlib.import_module(env.entry.files[path.suffix.lower()])
 
 
+def sum_rewards(rewards: Sequence[Sequence[float]], num_players: int) -> list[float]:
+    """Return the sum of each player's rewards, given those of all players for each action."""
+    return [float(sum(of_action[player] for of_action in rewards)) for player in range(num_players)]
+
+
 def begin(env: Env, seed: int = 0, row: int = 0, start: dict[str, Any] | None = None) -> tuple[Record, State]:
     """Return the record of a game without moves, and its first position. Errors are those of `record`."""
     instance("env", env, Env)

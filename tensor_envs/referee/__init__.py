@@ -1,4 +1,4 @@
-"""Referee for players that read and write: whole games, scores with exact regret, disguises, reports."""
+"""Referee for players of text, such as language models: games, scores with exact regret, disguises and reports."""
 
 from tensor_envs.referee.disguise import KINDS, Disguise
 from tensor_envs.referee.matches import play, tournament

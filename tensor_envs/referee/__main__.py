@@ -1,4 +1,4 @@
-"""Let players that read and write play each other, such as language models, and judge every move.
+"""Play tournaments of players of text, such as language models, and compute the regret of every move.
 
     python -m tensor_envs.referee tic_tac_toe --player uniform --player playout:1024
     python -m tensor_envs.referee three_will --player playout:64 --command "llm -m a-model" --save games.jsonl
@@ -7,18 +7,17 @@
     python -m tensor_envs.referee my_games:Nim --player uniform --player my_models:answer --disguise renamed retold
 
 A --player is uniform, playout:SIMULATIONS[:EXPLORATION], weights (those of the package), perfect (where te.solve solves
-the game), a .safetensors file of a run of `python -m tensor_envs.train`, or package.module:function from a str to a str
-(or to a str and a number of tokens). A --command reads the prompt and writes its answer. A --model is asked at --url,
-an endpoint with OpenAI's chat completions; its key is in the environment variable that --key-variable names. All of
-them may be given several times. With --parallel several games are played at once. Prompts have the rules, the position,
-the moves so far and the legal moves. If an answer names no legal move, the player is asked again; after --tries answers
-it loses by an illegal action. An endpoint that is overloaded is asked again after a while. If it stays so, the
-tournament ends with the scores and the report of the games until then, and the same command with the same --save
-continues it.
+the game), a .safetensors file of a run of `python -m tensor_envs.train`, or package.module:function, which returns an
+answer, or an answer and a number of tokens, for a prompt. A --command is a program that reads the prompt and writes its
+answer. A --model answers at --url, an endpoint with OpenAI's chat completions; its key is in the environment variable
+that --key-variable names. These options may be repeated. With --parallel several games are played at once. Prompts have
+the rules, the position, the moves so far and the legal moves. If an answer names no legal move, the prompt is sent
+again with an error; after --tries answers the player loses by an illegal action. A request to an overloaded endpoint is
+repeated after a while. If the overload lasts, the tournament ends with the scores and the report of the games until
+then, and the same command with the same --save continues it.
 
-Besides results, every move is judged by its regret: exactly where the game is solved in seconds, else by playout search
-of --simulations. A --disguise shows players of text the same game under another skin: symmetry, renamed, permuted,
-retold.
+Besides results, every move has a regret: exact if the game is solved in seconds, else by playout search with
+--simulations. With --disguise, players of text get the same game in another form: symmetry, renamed, permuted, retold.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ from tensor_envs._command import (
 from tensor_envs.envs.env import Env
 from tensor_envs.envs.registry import make
 from tensor_envs.evaluation.matches import MAX_GAMES
-from tensor_envs.files.records import Record
+from tensor_envs.files.records import Record, sum_rewards
 from tensor_envs.referee.disguise import Disguise
 from tensor_envs.referee.matches import MAX_PARALLEL, OtherTournament, tournament
 from tensor_envs.referee.options import add_settings, settings_of
@@ -91,7 +90,7 @@ def json_object(text: str) -> dict[str, Any]:
 
 
 def players_of(options: argparse.Namespace, env: Env) -> list[Participant]:
-    """Return the players of the options; one that is named twice gets a number."""
+    """Return the players of the options; a repeated name gets a number."""
     if bool(options.model) != (options.url is not None):
         raise ValueError("--model needs the --url of an endpoint, and --url a --model")
     allowed = ("temperature", "max_tokens", "system", "extra_body", "image")
@@ -113,11 +112,11 @@ def players_of(options: argparse.Namespace, env: Env) -> list[Participant]:
 
 
 def work(options: argparse.Namespace) -> None:
-    """Play the tournament of the options, or the rest of it."""
+    """Play the tournament of the options, or continue it."""
     if options.save and options.report and options.save.resolve() == options.report.resolve():
         raise ValueError(f"--save and --report must be two files, got {options.save} and {options.report}")
     env = make(options.game, **dict(options.rules))
-    Disguise(env, options.disguise)  # refuses what the game does not have before anyone plays
+    Disguise(env, options.disguise)  # raises errors before the first game
     players = players_of(options, env)
     saved = None if options.save is None else SavedGames(options.save, options.resume)
     if saved is not None:
@@ -130,11 +129,11 @@ def _play_all(
     options: argparse.Namespace, env: Env, players: Sequence[Participant], settings: Settings, saved: SavedGames | None
 ) -> None:
     """Play, save, print and report the games. An error in a game ends the tournament after tables and report."""
-    # games of an earlier run count, and are not played again
+    # Games of an earlier run count, and are not played again.
     played = [] if saved is None else saved.records
     if saved is not None and saved.dropped:
         print(f"{saved.path}: the last line is cut off; its game is played again ...", file=sys.stderr)
-    # the oracle is made first, since every game needs it
+    # Solve the game first, since the regrets of every game need the oracle.
     try:
         with busy("solving"):
             matches = tournament(
@@ -149,7 +148,7 @@ def _play_all(
             )
     except OtherTournament as error:
         raise ValueError(f"{str(options.save)!r} cannot be continued: {error}; {HINT}") from None
-    # each game is saved as soon as it ends
+    # Save each game as soon as it ends.
     records = list[Record]()
     failure = None
     old = {id(game) for game in played}
@@ -158,17 +157,18 @@ def _play_all(
             records.append(game)
             if saved is not None and id(game) not in old:
                 saved.append(game)
-            # a line for each game: who got what, and whether it was played now
-            totals = [sum(column) for column in zip(*game.rewards, strict=True)]
-            result = ", ".join(f"{name} {value:+g}" for name, value in zip(game.notes["players"], totals, strict=True))
+            # Print a line with the returns, and whether the game is from the file.
+            names = game.notes["players"]
+            returns = zip(names, sum_rewards(game.rewards, len(names)), strict=True)
+            result = ", ".join(f"{name} {value:+g}" for name, value in returns)
             ended = "" if game.terminated or game.truncated else ", unfinished"
             source = f", from {options.save}" if id(game) in old else ""
             print(f"game {number}: {result} in {counted(len(game.actions), 'ply', 'plies')}{ended}{source}", flush=True)
-    except Exception as error:  # also whatever a player's function raises
+    except Exception as error:  # a player's function may raise any error
         if not records:
             raise
         failure = error
-    # print a table of the finished games even after an error
+    # Print a table of the finished games even after an error.
     print(f"{env.id} on {device_of()}, regret by {records[0].notes['oracle']}")
     elo = ratings(records)
     table = scores(records)
@@ -182,17 +182,17 @@ def _play_all(
 
 
 def write(path: Path, text: str) -> None:
-    """Write a text to a file. OSError, which names the file, if it cannot be written."""
+    """Write a text to a file. OSError with the name of the file if that fails."""
     try:
         path.write_text(text, encoding="utf-8")
-    except OSError as error:  # on a full disk Python's own names no file
+    except OSError as error:  # on a full disk Python's error names no file
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
     if (sys.argv[1:] if arguments is None else arguments)[:1] == ["judge"]:
-        from tensor_envs.referee import judge  # reads files of games, which a tournament need not
+        from tensor_envs.referee import judge  # with the modules that read files of games, which only it needs
 
         judge.main(arguments)
         return

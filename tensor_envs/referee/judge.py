@@ -1,13 +1,14 @@
-"""Judge the moves of games that anybody has played, by what each gives away.
+"""Compute the regret of every move in files of games.
 
     python -m tensor_envs.referee judge games.pgn game.sgf records.jsonl
     python -m tensor_envs.referee judge records.jsonl --examples moves.jsonl --max-regret 0
 
 Files are PGN of chess, SGF of go and Hex, PHH of Texas hold'em, MAT of backgammon, JSON lines of te.save_game and of
 the referee's --save, replays of Kaggle's OpenSpiel environments (.json), and transcripts of Othello, connect four or
-tic-tac-toe, for which --game names the game. The regret of a move is the value that it gives away: exact where the game
-is solved in seconds, else the mean of searches by playouts with its 95 % interval. --examples writes a line of JSON for
-each move, with the prompt and the answer as messages of a chat and the regret, as supervised fine-tuning reads them.
+tic-tac-toe, which need a --game. The regret of a move is the value of the best move minus that of this one: exact if
+the game is solved in seconds, else the mean of several playout searches with its 95 % interval. --examples writes a
+line of JSON for each move, with the prompt and the answer as messages of a chat and the regret, for supervised
+fine-tuning.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from tensor_envs.search.policies import MAX_SIMULATIONS
 from tensor_envs.text import reward, seat_names
 
 SEARCHES = 5  # searches of each position, with different seeds
-T = 2.776  # quantile of Student's distribution for the 95 % interval of the mean of so many
+T = 2.776  # quantile of Student's distribution for the 95 % interval of the mean of `SEARCHES` values
 # tags of PGN and SGF with the players' names, by seat
 TAGS = {"chess": ("White", "Black"), "go": ("PB", "PW"), "hex": ("PB", "PW")}
 
@@ -44,9 +45,9 @@ class Verdict(NamedTuple):
 
     Attributes:
         game: the record.
-        oracle: what the values are of.
-        regret: value that each move gives away.
-        interval: half the width of its 95 % interval, 0 for exact values.
+        oracle: description of the oracle that has the values.
+        regret: value of the best move minus that of the move played, for each move.
+        interval: half the width of the regret's 95 % interval, 0 for exact values.
 
     Examples:
         >>> from tensor_envs.referee.judge import judged
@@ -61,49 +62,48 @@ class Verdict(NamedTuple):
 
     @property
     def players(self) -> tuple[str, ...]:
-        """Names of the players by seat: those of the record's notes, or of the seats."""
+        """Names of the players by seat: those of the record's notes, or else of the seats."""
         env = env_of(self.game.game)
-        noted = self.game.notes.get("players")
-        if isinstance(noted, list):
-            return tuple(map(_in_a_line, noted))
+        names = self.game.notes.get("players")
+        if isinstance(names, list):
+            return tuple(map(_in_a_line, names))
         tags = self.game.notes.get("tags", {})
-        names = zip(TAGS.get(env.entry.id, ()) or seat_names(env), seat_names(env), strict=True)
-        return tuple(_in_a_line(tags.get(tag) or seat) for tag, seat in names)
+        pairs = zip(TAGS.get(env.entry.id, ()) or seat_names(env), seat_names(env), strict=True)
+        return tuple(_in_a_line(tags.get(tag) or seat) for tag, seat in pairs)
 
     def __str__(self) -> str:
         """Return a line for each move."""
         players = self.players
         width = len(str(len(self.regret)))
+        moves = zip(self.game.players, self.game.names, self.regret, self.interval, strict=True)
         lines = [
-            f"{ply + 1:{width}} {players[seat]}: {name}, regret {lost:.4f}{f' +- {half:.4f}' if half else ''}"
-            for ply, (seat, name, lost, half) in enumerate(
-                zip(self.game.players, self.game.names, self.regret, self.interval, strict=True)
-            )
+            f"{ply + 1:{width}} {players[seat]}: {name}, regret {regret:.4f}{f' +- {half:.4f}' if half else ''}"
+            for ply, (seat, name, regret, half) in enumerate(moves)
         ]
         return "\n".join(lines)
 
 
 def _in_a_line(name: Any) -> str:
-    """Return a name from a file without breaks of lines and other signs that are not printed."""
-    return "".join(sign if sign.isprintable() else " " for sign in str(name))
+    """Return a name from a file with spaces in place of line breaks and other characters that are not printable."""
+    return "".join(character if character.isprintable() else " " for character in str(name))
 
 
 def judged(game: Record, num_simulations: int = 1024) -> Verdict:
-    """Return the verdict on a game, by exact values where it is solved in seconds, else by several searches.
+    """Return the verdict on a game, by exact values if it is solved in seconds, else by several searches.
 
     Args:
         game: the record.
         num_simulations: simulations of each search.
 
     Raises:
-        ValueError, TypeError: a record that takes another course; another number of simulations.
+        ValueError, TypeError: a record that cannot be replayed; another number of simulations.
     """
     oracle = oracle_of(env_of(game.game), num_simulations)
     if not isinstance(oracle, PlayoutOracle):
-        lost = [0.0 - value for value in reward(game, oracle)]
-        return Verdict(game, repr(oracle), tuple(lost), (0.0,) * len(lost))
+        regrets = [0.0 - value for value in reward(game, oracle)]
+        return Verdict(game, repr(oracle), tuple(regrets), (0.0,) * len(regrets))
     oracles = [PlayoutOracle(num_simulations, seed) for seed in range(SEARCHES)]
-    samples = -np.array([reward(game, one) for one in oracles])  # [searches, moves]
+    samples = -np.array([reward(game, search) for search in oracles])  # [searches, moves]
     half = T * samples.std(0, ddof=1) / np.sqrt(SEARCHES)
     return Verdict(game, f"{SEARCHES} times {oracle!r}", (samples.mean(0) + 0.0).tolist(), tuple(half.tolist()))
 
@@ -113,7 +113,8 @@ def examples(verdict: Verdict) -> Iterator[dict[str, Any]]:
 
     Yields:
         "messages", the prompt and the answer as in a chat; "regret"; "game", "seed", "ply", "seat" and "player". The
-            prompt has the disguise and the settings of the record's notes. The answer is the player's, if it is noted.
+            prompt has the disguise and the settings of the record's notes, and the answer is the player's if the notes
+            have it.
 
     Examples:
         >>> from tensor_envs.referee.judge import examples, judged
@@ -123,12 +124,12 @@ def examples(verdict: Verdict) -> Iterator[dict[str, Any]]:
     """
     game = verdict.game
     env = env_of(game.game)
-    asked = game.notes.get("settings", {})
+    noted = game.notes.get("settings", {})
     kinds = game.notes.get("disguise", {}).get("kinds", ())
-    settings = Settings(asked.get("history", True), asked.get("legal", True), disguise=tuple(kinds))
+    settings = Settings(noted.get("history", True), noted.get("legal", True), disguise=tuple(kinds))
     episode = Episode(env, [None] * env.num_players, game.seed, settings, game.row, game.start)
-    noted = game.notes.get("moves") or [{}] * len(game.actions)
-    for ply, (action, move) in enumerate(zip(game.actions, noted, strict=True)):
+    moves = game.notes.get("moves") or [{}] * len(game.actions)
+    for ply, (action, move) in enumerate(zip(game.actions, moves, strict=True)):
         if move is not None and action in env.legal_actions(episode.state):
             answers = move.get("answers")
             answer = answers[-1] if answers else f"move: {episode.name(action)}"
@@ -149,7 +150,7 @@ def work(options: argparse.Namespace) -> None:
     if options.rules and options.game is None:
         raise ValueError("--rules need a --game")
     env = None if options.game is None else make(options.game, **dict(options.rules))
-    # regrets of all files, by game and player
+    # Collect the regrets of all files by game and player, for the means at the end.
     regrets = defaultdict[tuple[str, str], list[float]](list)
     lines = list[bytes]()
     for path in options.files:
@@ -159,15 +160,15 @@ def work(options: argparse.Namespace) -> None:
                 verdict = judged(game, options.simulations)
             print(f"{path}, game {number + 1}: {game.game['id']}, regret by {verdict.oracle}")
             print(verdict, flush=True)
-            for seat, lost in zip(game.players, verdict.regret, strict=True):
-                regrets[game.game["id"], verdict.players[seat]].append(lost)
-            # examples for fine-tuning are moves that gave little away
+            for seat, regret in zip(game.players, verdict.regret, strict=True):
+                regrets[game.game["id"], verdict.players[seat]].append(regret)
+            # Examples for fine-tuning are moves of low regret.
             if options.examples is not None:
-                kept = (one for one in examples(verdict) if one["regret"] <= options.max_regret)
-                lines += [json.dumps(one).encode() + b"\n" for one in kept]
-    for (name, player), all_lost in regrets.items():
-        half = f" +- {Z * np.std(all_lost) / np.sqrt(len(all_lost)):.4f}" if len(all_lost) > 1 else ""
-        print(f"{name}, {player}: mean regret {np.mean(all_lost):.4f}{half}, moves: {len(all_lost)}")
+                low = (example for example in examples(verdict) if example["regret"] <= options.max_regret)
+                lines += [json.dumps(example).encode() + b"\n" for example in low]
+    for (name, player), values in regrets.items():
+        half = f" +- {Z * np.std(values) / np.sqrt(len(values)):.4f}" if len(values) > 1 else ""
+        print(f"{name}, {player}: mean regret {np.mean(values):.4f}{half}, moves: {len(values)}")
     if options.examples is not None:
         replace_file(options.examples, lines)
         print(f"{options.examples}: {len(lines)} examples")

@@ -1,4 +1,4 @@
-"""Matches of players that read and write: games and their records."""
+"""Matches and tournaments of players of text and policies: games and their records."""
 
 from __future__ import annotations
 
@@ -28,35 +28,35 @@ if TYPE_CHECKING:
     from tensor_envs.evaluation.agents import Oracle
     from tensor_envs.referee.players import Participant
 
-MAX_WAIT = 600.0  # seconds before another request; an endpoint that asks for more ends the tournament
-COMPUTING = threading.Lock()  # policies and oracles may have memory of their own
-MAX_PARALLEL = 256  # games at once
+MAX_WAIT = 600.0  # seconds before another request; an endpoint that requests a longer wait ends the tournament
+COMPUTING = threading.Lock()  # held while a policy or oracle computes, since they may not be safe in threads
+MAX_PARALLEL = 256  # maximum number of games at once
 
 
 class OtherTournament(ValueError):
-    """Record among those played that does not belong to the tournament."""
+    """Error for a record that does not belong to the tournament."""
 
 
-def asked_by(settings: Settings) -> dict[str, Any]:
-    """Return the settings that change what players are asked, but the disguise, which has a note of its own."""
+def question_settings(settings: Settings) -> dict[str, Any]:
+    """Return the settings that affect questions, except the disguise, which has its own note."""
     return {name: getattr(settings, name) for name in ("history", "legal", "tries", "opening", "limit")}
 
 
 class Episode:
-    """Game in which participants play their seats, and answers from outside the others.
+    """Game in progress, in which participants play some seats, and the caller plays the others.
 
     Args:
         env: the environment.
-        seats: for each seat a participant, or None for answers from outside.
+        seats: for each seat a participant, or None if the caller answers for it.
         seed: seed of the game, of its opening and of its disguise.
         settings: settings of the match.
-        row, start: first position, see `te.record`; one that `start` gives has no disguise by symmetry.
+        row, start: first position, see `te.record`. The disguise "symmetry" does not change a `start`.
 
     Attributes:
         env, seats, settings: the arguments.
-        skin: disguise in which players of text see the game.
-        record: the game so far.
-        state: its last position.
+        skin: disguise of the game for players of text.
+        record: record of the game so far.
+        state: current position.
         moves: notes of each action, None in the opening, see `play`.
     """
 
@@ -74,9 +74,9 @@ class Episode:
         self.settings = settings
         self.skin = Disguise(env, settings.disguise, seed)
         self.record, self.state = begin(env, seed, row, start)
-        self._seen, self._image = begin(env, seed, row, start)  # the game as players of text see it
+        self._shown_record, self._shown_state = begin(env, seed, row, start)  # under the disguise
         self.moves = list[dict[str, Any] | None]()
-        self._noted = _unanswered()
+        self._move_notes = _new_notes()  # notes of the next move
 
     @property
     def over(self) -> bool:
@@ -91,10 +91,10 @@ class Episode:
     @property
     def notes(self) -> dict[str, Any]:
         """Notes for the record."""
-        return {"disguise": self.skin.notes, "settings": asked_by(self.settings), "moves": self.moves}
+        return {"disguise": self.skin.notes, "settings": question_settings(self.settings), "moves": self.moves}
 
     def advance(self) -> None:
-        """Play until the game is over, or a player is to move whose moves come from another program."""
+        """Play until the game is over, or a seat is to move for which the caller answers."""
         while not self.over:
             if len(self.moves) < self.settings.opening:
                 self._extend(int(uniform(self.state).item()), None)
@@ -111,55 +111,67 @@ class Episode:
             self._extend(action, {"seconds": round(time.perf_counter() - start, 6)})
 
     def question(self) -> str:
-        """Return rules and position as the player to move is asked."""
+        """Return the question to the player to move: rules and position."""
         return f"{self.skin.rules()}\n{self.prompt()}"
 
     def prompt(self, player: int | None = None) -> str:
-        """Return the position as text for a player, by default the one to move."""
-        return self.skin.prompt(self._image, self._seen if self.settings.history else None, self.settings.legal, player)
+        """Return the position as text for a player, by default the player to move."""
+        return self.skin.prompt(
+            self._shown_state, self._shown_record if self.settings.history else None, self.settings.legal, player
+        )
 
     def picture(self, player: int | None = None) -> bytes:
-        """Return the position as a PNG for a player, by default the one to move. ValueError in a disguise of labels."""
+        """Return the position as a PNG for a player, by default the player to move.
+
+        ValueError for disguises other than "symmetry", which pictures cannot have.
+        """
         if {*self.skin.kinds} - {"symmetry"}:
             raise ValueError(
                 f"disguise must be symmetry alone where pictures are shown, got {', '.join(self.skin.kinds)}"
             )
-        return picture(self._image, 0, player)
+        return picture(self._shown_state, 0, player)
 
     def legal_moves(self) -> list[str]:
-        """Return the names of the legal moves as players of text read them; none once the game is over."""
-        return [] if self.over else [self.skin.spell(name) for name in self.env.legal_actions(self._image).values()]
+        """Return the names of the legal moves under the disguise; none once the game is over."""
+        return (
+            [] if self.over else [self.skin.spell(name) for name in self.env.legal_actions(self._shown_state).values()]
+        )
 
     def name(self, action: int) -> str:
-        """Return the name of a legal action as players of text read it."""
-        return self.skin.spell(self.env.action_to_string(self.skin.shown(action), self._image))
+        """Return the name of a legal action under the disguise."""
+        return self.skin.spell(self.env.action_to_string(self.skin.shown(action), self._shown_state))
 
     def read(self, answer: str, argument: str = "answer") -> int:
-        """Return the action that an answer of the player to move names. Errors are those of `Disguise.parse`."""
-        return self.skin.parse(answer, self._image, argument)
+        """Return the action that an answer of the player to move names. It raises the errors of `Disguise.parse`."""
+        return self.skin.parse(answer, self._shown_state, argument)
 
     def play(self, action: int) -> None:
         """Play an action for the player to move."""
-        self._extend(action, self._noted)
-        self._noted = _unanswered()
+        self._extend(action, self._move_notes)
+        self._move_notes = _new_notes()
 
     def answer(self, answer: str, tokens: int | None = None, seconds: float = 0.0) -> str:
-        """Play the move that an answer of the player to move names. Return what is wrong with it, or "".
+        """Play the move that an answer of the player to move names, and return "", or else an error message.
 
-        The last of `Settings.tries` wrong answers to one position is an illegal action, which loses.
+        If the last of `Settings.tries` answers to one position is wrong, an illegal action is played, which loses.
+
+        Args:
+            answer: the answer.
+            tokens: number of its tokens, for the notes; None if it is unknown.
+            seconds: time that it took, for the notes.
         """
-        from tensor_envs.referee.players import MAX_ANSWER  # agents, which make the chain of imports too long above
+        from tensor_envs.referee.players import MAX_ANSWER  # imported here, see `_check`
 
         instance("answer", answer, str)
-        answer = answer.encode(errors="replace").decode()  # half an emoji cannot be sent back
-        noted = self._noted
-        noted["seconds"] = round(noted["seconds"] + seconds, 6)
-        noted["answers"].append(answer[:MAX_ANSWER])
+        answer = answer.encode(errors="replace").decode()  # half of a surrogate pair cannot be sent back
+        notes = self._move_notes
+        notes["seconds"] = round(notes["seconds"] + seconds, 6)
+        notes["answers"].append(answer[:MAX_ANSWER])
         if tokens is not None:
-            noted["tokens"] = (noted["tokens"] or 0) + integer("tokens", tokens, 0, 2**53)
+            notes["tokens"] = (notes["tokens"] or 0) + integer("tokens", tokens, 0, 2**53)
         if len(answer) > MAX_ANSWER:
             kind = "unparsable"
-            wrong = f"Your answer cannot be played: it has more than {MAX_ANSWER} characters.\n"
+            message = f"Your answer cannot be played: it has more than {MAX_ANSWER} characters.\n"
         else:
             try:
                 action = self.read(answer)
@@ -167,41 +179,47 @@ class Episode:
                 is_illegal = isinstance(error, IllegalMove)
                 kind = "illegal" if is_illegal else "unparsable"
                 reason = "it names a move that is not legal" if is_illegal else "it does not name one move"
-                wrong = f"Your answer was: {answer.strip()}\nIt cannot be played: {reason}.\n"
+                message = f"Your answer was: {answer.strip()}\nIt cannot be played: {reason}.\n"
             else:
                 self.play(action)
                 return ""
-        noted[kind] += 1
-        if len(noted["answers"]) >= self.settings.tries:
+        notes[kind] += 1
+        if len(notes["answers"]) >= self.settings.tries:
             self.play(NO_ACTION)
-        return wrong
+        return message
 
     def _ask(self, participant: Participant) -> None:
-        """Ask a participant until an answer is played."""
+        """Send the question to a participant until an answer is played, with the error of the last answer."""
         question = text = self.question()
         png = self.picture() if participant.image else None
         plies = len(self.moves)
         while len(self.moves) == plies:
-            wrong = self.answer(*_answer(participant, text, png, self.settings))
-            text = f"{question}\n{wrong}"
+            message = self.answer(*_request(participant, text, png, self.settings))
+            text = f"{question}\n{message}"
 
-    def _extend(self, action: int, noted: dict[str, Any] | None) -> None:
+    def _extend(self, action: int, notes: dict[str, Any] | None) -> None:
+        """Play an action in the game and in the shown one, and append its notes."""
         self.record, self.state = extend(self.record, self.state, action)
         if self.skin.kinds:
-            self._seen, self._image = extend(self._seen, self._image, self.skin.shown(action))
+            self._shown_record, self._shown_state = extend(
+                self._shown_record, self._shown_state, self.skin.shown(action)
+            )
         else:
-            self._seen, self._image = self.record, self.state
-        self.moves.append(noted)
+            self._shown_record, self._shown_state = self.record, self.state
+        self.moves.append(notes)
 
 
-def _unanswered() -> dict[str, Any]:
+def _new_notes() -> dict[str, Any]:
     """Return the notes of a move before its first answer."""
     return {"seconds": 0.0, "answers": [], "illegal": 0, "unparsable": 0, "tokens": None}
 
 
-def _answer(player: Participant, text: str, png: bytes | None, settings: Settings) -> tuple[str, Any, float]:
-    """Ask a player until it answers. Return the answer, the number of tokens or None, and the answer's seconds."""
-    from tensor_envs.referee.players import time_limit  # see `Episode.answer`
+def _request(player: Participant, text: str, png: bytes | None, settings: Settings) -> tuple[str, Any, float]:
+    """Send a question to a player, again after failures that may pass.
+
+    Returns the answer, the number of tokens or None, and the time of the answer in seconds.
+    """
+    from tensor_envs.referee.players import time_limit  # imported here, see `_check`
 
     for retry in range(settings.retries + 1):
         start = time.perf_counter()
@@ -211,12 +229,12 @@ def _answer(player: Participant, text: str, png: bytes | None, settings: Setting
                 answer = player.ask(text, *([] if png is None else [png]))
             break
         except (ConnectionError, TimeoutError) as error:
-            named = getattr(error, "retry_after", None)
-            wait = float(2**retry) if named is None else named
+            retry_after = getattr(error, "retry_after", None)
+            wait = float(2**retry) if retry_after is None else retry_after
             if retry == settings.retries or wait > MAX_WAIT:
-                asked = "" if named is None else f" (it asks to wait {named:g} s)"
+                hint = "" if retry_after is None else f" (it asks to wait {retry_after:g} s)"
                 kind = TimeoutError if isinstance(error, TimeoutError) else ConnectionError
-                raise kind(f"the player {player.name!r} does not answer: {error}{asked}") from None
+                raise kind(f"the player {player.name!r} does not answer: {error}{hint}") from None
             print(f"{player.name}: {error}; the next request follows in {wait:g} s ...", file=sys.stderr, flush=True)
             time.sleep(wait)
     answer, tokens = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, None)
@@ -232,17 +250,17 @@ def play(env: Env, players: Sequence[Participant], seed: int = 0, settings: Sett
         env: the environment.
         players: one for each seat.
         seed: seed of the game, of its opening and of its disguise.
-        settings: default: `Settings()`.
+        settings: settings of the match; None: `Settings()`.
 
     Returns:
         The record. Its notes have "players", the names by seat; "options" of players that have any, by name;
-        "disguise"; "settings", what players are asked; and "moves", for each action None in the opening, else
-        "seconds", "answers", "illegal" and "unparsable" (numbers of answers), and "tokens" or None.
+        "disguise"; "settings", those of questions; and "moves", for each action None in the opening, else a dictionary
+        with "seconds", "answers", "illegal" and "unparsable" (numbers of answers), and "tokens" (a number or None).
 
     Raises:
-        ValueError, TypeError: another number of players; an environment that raises errors for illegal actions; an
-            answer that is no text.
-        ConnectionError, TimeoutError: a player that does not answer, also after the retries.
+        ValueError, TypeError: another number of players; an environment with illegal="raise"; an answer that is no
+            text.
+        ConnectionError, TimeoutError: a player does not answer, even after the retries.
 
     Examples:
         >>> from tensor_envs.referee import packaged, play
@@ -269,7 +287,8 @@ def _options(players: Sequence[Participant]) -> dict[str, Any]:
 
 def _check(env: Env, players: Sequence[Participant], settings: Settings | None) -> None:
     """Raise TypeError or ValueError for wrong arguments of `play` and `tournament`."""
-    from tensor_envs.referee.players import Participant  # agents, which make the chain of imports too long above
+    # imported here, since the package's longest chain of imports is at its limit
+    from tensor_envs.referee.players import Participant
 
     instance("env", env, Env)
     if env.illegal != "lose":
@@ -298,31 +317,30 @@ def tournament(
     played: Sequence[Record] = (),
     parallel: int = 1,
 ) -> Iterator[Record]:
-    """Play a round robin; solve the game first, if nothing else judges the moves.
+    """Play a round robin. The game is solved first if it needs to be and no oracle is passed.
 
     Args:
         env: the environment.
-        players: two or more, with different names. Each group of as many players as the game has seats, or all where
-            they are fewer, fills the seats in turn; in a game for one player everyone plays the same seeds.
+        players: two or more players with different names. Every group of as many players as the game has seats, or all
+            players if they are fewer, plays `games` games; in a game for one player, all play the same seeds.
         games: number of games of each group, a multiple of its size, so that each deal is played with all rotations of
             the seats.
         seed: seed of the first game.
-        settings: default: `Settings()`.
+        settings: settings of the matches; None: `Settings()`.
         oracle: values for the regret of each move; None: as in `te.text.reward`.
         num_simulations: as in `te.text.reward`.
-        played: records of this tournament, such as those of a run that an error has ended; these games are not played
-            again.
-        parallel: number of games at once, each in a thread, so that several players can be asked at a time. One thread
-            computes at a time.
+        played: records of this tournament from an earlier run, whose games are not played again.
+        parallel: number of games at once, each in a thread, so that several players can answer at a time. Only one
+            thread computes at a time.
 
     Returns:
-        Iterator of the records, each as soon as its game ends. After an error no game is started, and it is raised
-            once the games in progress have ended. The records are as by `play`, and their notes also have
+        Iterator of the records, each as soon as its game ends. After an error no further game is started, and the error
+            is raised when the games in progress have ended. The records are those of `play`, and their notes also have
             "regret", a number for each action (None in the opening), and "oracle".
 
     Raises:
-        ValueError, TypeError: fewer players, names that are not different, or another number of games; arguments that
-            `play` refuses; a record of another tournament among those played.
+        ValueError, TypeError: fewer players, equal names, or another number of games; arguments that `play` refuses; a
+            record of another tournament.
         ConnectionError, TimeoutError: from the iterator, as in `play`.
 
     Examples:
@@ -334,23 +352,24 @@ def tournament(
         (True, True)
     """
     _check(env, players, settings)
-    # names are all that tells players apart in records
+    # Records identify players only by their names.
     names = [player.name for player in players]
     if len(names) < 2 or len({*names}) < len(names):
         raise ValueError(f"players must be two or more with different names, got {', '.join(names) or 'none'}")
     games = integer("games", games, 1, MAX_GAMES)
-    # every group of players plays each deal once in every rotation of the seats
+    # Every group of players plays each deal once in every rotation of the seats.
     count = env.num_players
-    size = min(count, len(names))  # players of a group that plays together
+    size = min(count, len(names))  # number of players of a group
     if games % size:
         multiple = "even" if size == 2 else f"a multiple of {size}"
         raise ValueError(f"games must be {multiple}, so that seats are exchanged, got {games}")
-    # deals have the seeds from this one on
+    # Deals have consecutive seeds from this one on.
     seed = integer("seed", seed, 0, 2**64 - games)
     parallel = integer("parallel", parallel, 1, MAX_PARALLEL)
     num_simulations = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
     instance("played", played, Sequence)
     judge = oracle_of(env, num_simulations) if oracle is None else oracle
+    # In a game for one player, all play the same seeds.
     if count == 1:
         schedule = [(seed + game, [player]) for game in range(games) for player in players]
     else:
@@ -359,29 +378,29 @@ def tournament(
             for group in combinations(players, size)
             for game in range(games)
         ]
-    # games of an earlier run take their places in the schedule, or show that it was another tournament
+    # Find the games of an earlier run in the schedule. A record that is not there is of another tournament.
     done = dict[tuple[int, tuple[str, ...]], Record]()
     options = _options(players)
-    keys = {_key(*of_schedule) for of_schedule in schedule}
+    keys = {_key(*scheduled) for scheduled in schedule}
     for k, game in enumerate(played):
         instance(f"played[{k}]", game, Record)
-        key = _fitting(f"played[{k}]", game, env, Settings() if settings is None else settings, judge, options)
+        key = _key_of_record(f"played[{k}]", game, env, Settings() if settings is None else settings, judge, options)
         if key not in keys or key in done:
             rest = "one of the schedule" if key not in keys else "in the list once"
             raise OtherTournament(f"played[{k}] must be {rest}, got seed {key[0]} with {', '.join(key[1])}")
         done[key] = game
 
-    # a game is played when its turn comes, on as many threads as are asked for
-    def played_game(number: int, seats: Sequence[Participant]) -> Record:
-        key = _key(number, seats)
-        return done[key] if key in done else _judged(play(env, seats, number, settings), judge)
+    def play_scheduled(game_seed: int, seats: Sequence[Participant]) -> Record:
+        """Return the record of a game of the schedule, from the earlier run or played now."""
+        key = _key(game_seed, seats)
+        return done[key] if key in done else _with_regret(play(env, seats, game_seed, settings), judge)
 
-    games_to_play = (partial(played_game, *of_schedule) for of_schedule in schedule)
-    return (game() for game in games_to_play) if parallel == 1 else _in_threads(games_to_play, parallel)
+    games_to_play = (partial(play_scheduled, *scheduled) for scheduled in schedule)
+    return (game() for game in games_to_play) if parallel == 1 else _play_in_threads(games_to_play, parallel)
 
 
-def _in_threads(games: Iterator[Callable[[], Record]], parallel: int) -> Iterator[Record]:
-    """Play games in threads. Return the records as the games end; raise the first error after the last of them."""
+def _play_in_threads(games: Iterator[Callable[[], Record]], parallel: int) -> Iterator[Record]:
+    """Play games in threads. Yield the records as games end, and raise the first error after the last of them."""
     failure: BaseException | None = None
     running = set[Future[Record]]()
     with ThreadPoolExecutor(parallel) as pool:
@@ -401,30 +420,32 @@ def _in_threads(games: Iterator[Callable[[], Record]], parallel: int) -> Iterato
 
 
 def _key(seed: int, seats: Sequence[Participant]) -> tuple[int, tuple[str, ...]]:
-    """Return the key of a game in a tournament: its seed and the players by seat."""
+    """Return the key of a game in a tournament: its seed, and the names of the players by seat."""
     return seed, tuple(player.name for player in seats)
 
 
-def _fitting(
+def _key_of_record(
     name: str, game: Record, env: Env, settings: Settings, judge: Oracle, options: Mapping[str, Any]
 ) -> tuple[int, tuple[str, ...]]:
-    """Return the key of a record. OtherTournament unless a tournament of this kind has played it."""
+    """Return the key of a record, the argument `name`. OtherTournament unless it is of such a tournament."""
     notes = game.notes
     disguise = notes.get("disguise")
-    wanted: dict[str, tuple[Any, Any]] = {
+    # Compare each property of the record with that of the tournament.
+    compared: dict[str, tuple[Any, Any]] = {
         "game": (game.game, env_metadata(env)),
         "start": ((game.row, game.start), (0, None)),
-        "settings": (notes.get("settings"), asked_by(settings)),
+        "settings": (notes.get("settings"), question_settings(settings)),
         "disguise": (disguise.get("kinds") if isinstance(disguise, dict) else None, list(settings.disguise)),
     }
     names = notes.get("players")
     if isinstance(names, list):
-        wanted["options"] = notes.get("options", {}), {who: options[who] for who in names if who in options}
-    if isinstance(judge, PlayoutOracle) or "PlayoutOracle" in str(notes.get("oracle")):  # exact values agree
-        wanted["oracle"] = notes.get("oracle"), repr(judge)
-    for kind, (came, allowed) in wanted.items():
-        if came != allowed:
-            raise OtherTournament(f"{name} must have the {kind} {shown(allowed)}, got {shown(came)}")
+        compared["options"] = notes.get("options", {}), {who: options[who] for who in names if who in options}
+    # Exact oracles have equal values, so only searches are compared.
+    if isinstance(judge, PlayoutOracle) or "PlayoutOracle" in str(notes.get("oracle")):
+        compared["oracle"] = notes.get("oracle"), repr(judge)
+    for kind, (actual, expected) in compared.items():
+        if actual != expected:
+            raise OtherTournament(f"{name} must have the {kind} {shown(expected)}, got {shown(actual)}")
     lengths = [
         len(value) if isinstance(value := notes.get(kind), list) else None for kind in ("players", "moves", "regret")
     ]
@@ -437,10 +458,10 @@ def _fitting(
     return game.seed, tuple(map(str, notes["players"]))
 
 
-def _judged(game: Record, judge: Oracle) -> Record:
+def _with_regret(game: Record, judge: Oracle) -> Record:
     """Return a record with the regret of every move in its notes."""
     with COMPUTING:
         rewards = reward(game, judge)
     pairs = zip(rewards, game.notes["moves"], strict=True)
-    lost = [0.0 - value if noted is not None else None for value, noted in pairs]
-    return replace(game, notes=game.notes | {"regret": lost, "oracle": repr(judge)})
+    regrets = [0.0 - value if move is not None else None for value, move in pairs]
+    return replace(game, notes=game.notes | {"regret": regrets, "oracle": repr(judge)})

@@ -2,9 +2,9 @@
 
     python -m tensor_envs.referee.mcp    # on stdin and stdout, started by a client; needs the extra `mcp`
 
-The client plays one seat, and a player of the package the others. The server draws the seed of a game, which the client
-reads once the game is over. --custom lets clients name games as package.module:Name and players as .safetensors files,
-so that they choose code and files of this machine.
+The client plays one seat, and players of the package play the others. The server draws the seed of a game, and reports
+it once the game is over. --custom allows clients to name games as package.module:Name and players as .safetensors
+files, which runs code and reads files of this machine.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from typing import Any
 from tensor_envs._command import EXPECTED, command_parser, run
 from tensor_envs._validate import integer, need, shown
 from tensor_envs.evaluation.matches import MAX_GAMES
+from tensor_envs.files.records import sum_rewards
 from tensor_envs.referee.matches import Episode
 from tensor_envs.referee.players import Participant, hosted_game, hosted_player, opponents
 from tensor_envs.referee.settings import Settings
 from tensor_envs.text import describe, seat_names
 
-MAX_TABLES = 64  # games that are kept
-SEED_BITS = 63
+MAX_TABLES = 64  # maximum number of games in memory
+SEED_BITS = 63  # bits of a random seed
 
 
 class ClientGame:
-    """Game between a client, who has one seat, and a policy.
+    """Game between a client, which has one seat, and players of the package.
 
     Args:
         game: an id, or "package.module:Name" for a custom game.
@@ -60,18 +61,18 @@ class ClientGame:
         self.episode.advance()
 
     def view(self) -> str:
-        """Return the prompt, and the returns once the game is over."""
+        """Return the position as text, and once the game is over the returns and the seed."""
         text = self.episode.prompt(self.player)
         if self.episode.over:
             record = self.episode.record
-            totals = [sum(column) for column in zip(*record.rewards, strict=True)]
+            returns = sum_rewards(record.rewards, self.episode.env.num_players)
             names = seat_names(self.episode.env, self.episode.state)
-            text += f"Returns: {', '.join(f'{name} {value:+g}' for name, value in zip(names, totals, strict=True))}\n"
+            text += f"Returns: {', '.join(f'{name} {value:+g}' for name, value in zip(names, returns, strict=True))}\n"
             text += f"Seed: {record.seed}\n"
         return text
 
     def play(self, move: str) -> str:
-        """Play a move of the client and those of the others. Return what `view` does."""
+        """Play a move of the client and then those of the other seats, and return the new view."""
         if self.episode.over:
             raise ValueError("the game is over; new_game starts another one")
         self.episode.play(self.episode.read(move, "move"))
@@ -80,20 +81,24 @@ class ClientGame:
 
 
 class Tools:
-    """Tools of the server, by number of a table; their docstrings are what a client reads of them."""
+    """Tools of the server. Clients read the docstrings of the public methods."""
 
     def __init__(self, custom: bool = False) -> None:
-        self.tables = dict[int, ClientGame]()
-        self._custom, self._games = custom, 0
+        self.tables = dict[int, ClientGame]()  # games by number
+        self._custom = custom
+        self._num_games = 0
 
     def _table(self, number: int) -> ClientGame:
+        """Return a game by its number. ValueError if there is none."""
         if number not in self.tables:
-            kept = ", ".join(map(str, self.tables)) or "none"
-            raise ValueError(f"number must be that of a game of new_game that is kept, got {number}; kept are {kept}")
+            numbers = ", ".join(map(str, self.tables)) or "none"
+            raise ValueError(
+                f"number must be that of a game of new_game that is kept, got {number}; kept are {numbers}"
+            )
         return self.tables[number]
 
     def _release(self) -> None:
-        """Forget a game if they are too many: the oldest one that is over, or else the oldest."""
+        """Remove a game if there are too many: the oldest finished one, or else the oldest."""
         if len(self.tables) >= MAX_TABLES:
             over = (number for number, table in self.tables.items() if table.episode.over)
             del self.tables[next(over, min(self.tables))]
@@ -113,8 +118,8 @@ class Tools:
         """
         table = ClientGame(game, rules or {}, seed, opponent, player, self._custom)
         self._release()
-        number = self._games
-        self._games += 1
+        number = self._num_games
+        self._num_games += 1
         self.tables[number] = table
         return f"Game number {number}.\n\n{describe(table.episode.env)}\n{table.view()}"
 
@@ -141,8 +146,8 @@ def server(custom: bool = False) -> Any:
 
     tools = Tools(custom)
 
-    class PlainTool(Tool):  # type: ignore[misc] # not everybody has the package
-        """Tool whose errors name the argument, as those of this package do."""
+    class PlainTool(Tool):  # type: ignore[misc] # the package may be missing
+        """Tool whose errors name the argument, as in this package."""
 
         async def run(self, *arguments: Any, **named: Any) -> Any:
             try:
@@ -154,9 +159,9 @@ def server(custom: bool = False) -> Any:
                 raise ToolError(f"{wrong}; {self.name} takes {', '.join(self.parameters['properties'])}") from None
 
     def tool(method: Callable[..., Any]) -> Any:
-        """Return the tool of a method, which refuses unknown arguments and those of other types.
+        """Return the tool of a method, which refuses unknown arguments and arguments of other types.
 
-        It is a coroutine, so that one thread runs all games, whose errors reach the client.
+        It is a coroutine, so that one thread runs all games, and their errors reach the client.
         """
 
         @functools.wraps(method)
@@ -166,18 +171,18 @@ def server(custom: bool = False) -> Any:
             except EXPECTED as error:
                 raise ToolError(str(error)) from None
 
-        made = PlainTool.from_function(call)
-        arguments = made.fn_metadata.arg_model
+        created = PlainTool.from_function(call)
+        arguments = created.fn_metadata.arg_model
         arguments.model_config |= {"extra": "forbid", "strict": True}
         arguments.model_rebuild(force=True)
-        return made.model_copy(update={"parameters": arguments.model_json_schema(by_alias=True)})
+        return created.model_copy(update={"parameters": arguments.model_json_schema(by_alias=True)})
 
     methods = (tools.new_game, tools.state, tools.legal_moves, tools.play)
     return MCPServer("tensor_envs", tools=[tool(method) for method in methods])
 
 
 def _in_words(error: Any) -> str:
-    """Return what is wrong with an argument, by an entry of pydantic's `ValidationError.errors`."""
+    """Return the message for an entry of pydantic's `ValidationError.errors`, with the name of the argument."""
     name = ".".join(map(str, error["loc"]))
     if error["type"] == "missing":
         return f"{name} is missing"

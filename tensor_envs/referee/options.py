@@ -1,4 +1,4 @@
-"""Options of commands that ask players of text."""
+"""Options of commands with players of text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tensor_envs.search.policies import MAX_SIMULATIONS
 
 
 def add_settings(parser: argparse.ArgumentParser, tries: int, opening: int) -> None:
-    """Add --simulations and the options of `settings_of`, two of them with these defaults."""
+    """Add --simulations and the options of `settings_of`, with defaults of --tries and --opening."""
     text = "answers to a question; default: %(default)s"
     parser.add_argument("--tries", type=whole(1, 100), default=tries, help=text)
     text = "random plies at the start; default: %(default)s"

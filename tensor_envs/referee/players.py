@@ -32,23 +32,23 @@ from tensor_envs.envs.registry import make
 from tensor_envs.evaluation.agents import Policy, load, perfect, playout_search, uniform
 
 TIME_LIMIT = 600.0  # seconds for one answer
-MAX_ANSWER = 2**18  # characters
-MAX_BODY = 2**22  # bytes of an endpoint's reply, which may hold more than the answer
-MAX_REASON = 300  # characters of an endpoint's message in an error
-MIN_SECRET = 8  # characters of a key that is removed from answers; shorter ones occur in words
+MAX_ANSWER = 2**18  # maximum characters of an answer
+MAX_BODY = 2**22  # maximum bytes of an endpoint's reply, which contains more than the answer
+MAX_REASON = 300  # maximum characters of an endpoint's message in an error
+MIN_SECRET = 8  # minimum characters of a key that is removed from answers; shorter ones may occur in words
 KEY = "OPENAI_API_KEY"
 PACKAGED = "uniform, playout:SIMULATIONS[:EXPLORATION], weights, perfect or a .safetensors file"
 MAX_TEMPERATURE = 100.0
-WATCH_SECONDS = 0.2  # between interruptions of a block whose time is over
-DECIDED = ("model", "messages", "stream", "n")  # entries of a request that are not those of `extra_body`
-TEMPORARY = (408, 425, 429)  # statuses of HTTP that may change, besides those of 500 and more
+WATCH_SECONDS = 0.2  # time between interruptions of a block that has exceeded its time limit
+RESERVED_ENTRIES = ("model", "messages", "stream", "n")  # entries of a request that `extra_body` may not have
+TEMPORARY_STATUSES = (408, 425, 429)  # HTTP statuses of failures that may pass, besides those from 500 on
 
 
 class Unavailable(ConnectionError):
     """Failure of an endpoint that may pass, such as an overload.
 
     Attributes:
-        retry_after: seconds to wait before another request; None if the endpoint does not say.
+        retry_after: seconds to wait before another request; None if the endpoint does not request a time.
     """
 
     def __init__(self, message: str, retry_after: float | None = None):
@@ -57,13 +57,13 @@ class Unavailable(ConnectionError):
 
 
 class Participant(NamedTuple):
-    """Participant with a name: a policy of states, or a function of text.
+    """Participant with a name: either a policy or a player of text.
 
     Attributes:
         name: name in tables and records.
         policy: a policy, see `te.agents`.
-        ask: a function of the prompt to the answer, or to the answer and the number of tokens that it took.
-        options: what else the player is asked with, such as a temperature; records note it.
+        ask: function from a prompt to the answer, or to the answer and its number of tokens.
+        options: options of a model such as a temperature, which are noted in records.
         image: whether `ask` takes a PNG of the position as a second argument.
 
     Examples:
@@ -80,7 +80,7 @@ class Participant(NamedTuple):
 
 
 def packaged(name: str, env: Env, seed: int = 0) -> Participant:
-    """Return a player that the package has, by its name. ValueError for another name or game."""
+    """Return a player of the package by name. ValueError for an unknown name, or a game that it cannot play."""
     instance("name", name, str)
     instance("env", env, Env)
     if name == "uniform":
@@ -100,12 +100,12 @@ def packaged(name: str, env: Env, seed: int = 0) -> Participant:
 
 
 def is_function(name: str) -> bool:
-    """Return whether a player's name is that of a function, "package.module:function"."""
+    """Return whether a player's name has the form of a function's, "package.module:function"."""
     return ":" in name and not name.startswith("playout:")
 
 
 def function(name: str) -> Participant:
-    """Return the player of a function "package.module:name" of text. ValueError if there is none."""
+    """Return the player of a function from prompts to answers, by name. ValueError if there is no such function."""
     instance("name", name, str)
     module, _, attribute = name.partition(":")
     try:
@@ -122,7 +122,7 @@ def hosted_game(game: str, rules: dict[str, Any], custom: bool) -> Env:
 
     Args:
         game: an id or, if `custom`, "package.module:Name".
-        rules: rule fields as JSON has them.
+        rules: rule fields, with lists in place of tuples.
         custom: whether games of modules are allowed.
 
     Raises:
@@ -151,18 +151,18 @@ def hosted_player(name: str, env: Env, seed: int, custom: bool) -> Participant:
 
 
 def opponents(names: str | Sequence[str], env: Env) -> list[str]:
-    """Return the name of each of a client's opponents, one name standing for all. ValueError for another number."""
+    """Return the name of each of a client's opponents; a single name is repeated. ValueError for another number."""
     others = env.num_players - 1
     if not isinstance(names, (str, list, tuple)):
         raise wrong_type("opponent", "a name or a list of names", names)
-    each = [names] * others if isinstance(names, str) else list(names)
-    if len(each) != others:
-        raise ValueError(f"opponent must be one, or one for each of {others} seats, got {shown(each)}")
-    return each
+    result = [names] * others if isinstance(names, str) else list(names)
+    if len(result) != others:
+        raise ValueError(f"opponent must be one, or one for each of {others} seats, got {shown(result)}")
+    return result
 
 
-def _nameless_file() -> Any:
-    """Return an open file without a name, in memory where the system has that: no disk may be writable."""
+def _unnamed_file() -> Any:
+    """Return an open file without a name, in memory if the system supports it, since no disk may be writable."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("prompt"), "w+b")
     return tempfile.TemporaryFile()
@@ -176,7 +176,7 @@ def command(words: Sequence[str]) -> Participant:
         raise ValueError("words must be a program and its arguments, got none")
 
     def ask(text: str) -> str:
-        with _nameless_file() as prompt:  # a pipe would block where the program does not read it
+        with _unnamed_file() as prompt:  # a pipe would block if the program does not read it
             prompt.write(text.encode())
             prompt.seek(0)
             process = subprocess.Popen(words, stdin=prompt, stdout=subprocess.PIPE, start_new_session=True)
@@ -185,7 +185,7 @@ def command(words: Sequence[str]) -> Participant:
 
         def kill() -> None:
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)  # also what the program has started
+                os.killpg(process.pid, signal.SIGKILL)  # includes the processes that the program has started
 
         try:
             with at_time_limit(kill):
@@ -218,14 +218,14 @@ def endpoint(
     extra_body: Mapping[str, Any] | None = None,
     image: bool = False,
 ) -> Participant:
-    """Return a player that asks a language model at an endpoint with the interface of OpenAI's chat completions.
+    """Return the player of a language model at an endpoint with the interface of OpenAI's chat completions.
 
-    Redirects are errors, so no other host gets the key, and no error or answer contains it.
+    Redirects are errors, so no other host gets the key, and it is removed from errors and answers.
 
     Args:
         url: base of the endpoint, such as "http://127.0.0.1:8080/v1".
         model: name of the model.
-        key: name of the environment variable with the key, which may be missing.
+        key: name of the environment variable with the key. It may be unset, and then no key is sent.
         temperature: temperature of the model's sampling; None: the endpoint's default.
         max_tokens: upper bound of an answer's tokens; None: the endpoint's default.
         system: system prompt before each question.
@@ -240,23 +240,24 @@ def endpoint(
         >>> endpoint("http://127.0.0.1:8080/v1", "a-model", temperature=0.0).options
         {'temperature': 0.0}
     """
-    # refuse arguments that cannot be sent here, not in the first game
+    # Check all arguments now rather than in the first game.
     for name, value in (("url", url), ("model", model), ("key", key)):
         instance(name, value, str)
     _check_url(url)
+    # Options that are not given are left out of requests, so that the endpoint's defaults hold.
     options = dict[str, Any]()
     if temperature is not None:
         options["temperature"] = number("temperature", temperature, 0.0, MAX_TEMPERATURE)
     if max_tokens is not None:
         options["max_tokens"] = integer("max_tokens", max_tokens, 1, 2**31 - 1)
-    more = _json_entries(extra_body)
+    extra_entries = _json_entries(extra_body)
     instance("image", image, bool)
-    # messages that precede every question
+    # The system prompt precedes every question.
     messages = list[dict[str, str]]()
     if system is not None:
         instance("system", system, str)
         messages.append({"role": "system", "content": system})
-    # the key goes into a header, and nowhere else
+    # The key is sent only in a header.
     secret = os.environ.get(key, "").strip()
     if not (secret.isascii() and secret.isprintable()):
         raise ValueError(f"the key in {key} must be of printable ASCII characters")
@@ -264,17 +265,17 @@ def endpoint(
     if secret:
         headers["Authorization"] = f"Bearer {secret}"
 
-    # An endpoint may repeat a request in its answer, and answers are printed and saved.
     def without_key(text: str) -> str:
-        for spelled in {secret, json.dumps(secret)[1:-1]} - {""}:
-            text = text.replace(spelled, "***")
+        """Remove the key from a text: an endpoint may repeat a request, and answers are printed and saved."""
+        for spelling in {secret, json.dumps(secret)[1:-1]} - {""}:
+            text = text.replace(spelling, "***")
         return text
 
     def ask(text: str, png: bytes | None = None) -> tuple[str, int | None]:
         question = {"role": "user", "content": text if png is None else content_of(text, png)}
-        body = json.dumps({"model": model, "messages": [*messages, question], **options, **more}).encode()
+        body = json.dumps({"model": model, "messages": [*messages, question], **options, **extra_entries}).encode()
         request = urllib.request.Request(f"{url.rstrip('/')}/chat/completions", body, headers)
-        # an answer is read whole, and no further than a bound
+        # Read the whole reply, up to a maximum size.
         try:
             with OPENER.open(request, timeout=TIME_LIMIT) as response:
                 data = response.read(MAX_BODY + 1)
@@ -284,26 +285,33 @@ def endpoint(
             if missing:
                 raise http.client.IncompleteRead(data, missing)
             answer, tokens = _completion(json.loads(data))
-        # temporary failures are retried; others end the game
+        # Failures that may pass are `Unavailable`, after which requests are repeated; other errors end the game.
         except urllib.error.HTTPError as error:
             reason = without_key(_reason(error))[:MAX_REASON]
             message = f"{url} answered {error.code}: {reason}"
-            if error.code in TEMPORARY or error.code >= 500:
+            if error.code in TEMPORARY_STATUSES or error.code >= 500:
                 raise Unavailable(message, _seconds(error.headers.get("Retry-After"))) from None
             raise OSError(message) from None
         except (OSError, http.client.HTTPException) as error:
             raise Unavailable(f"{url} cannot be reached: {without_key(str(error))[:MAX_REASON]}") from None
-        except Exception as error:  # whatever a reply makes the parsers of HTTP and JSON raise
+        except Exception as error:  # the parsers of HTTP and JSON may raise any error
             reason = without_key(repr(error))[:MAX_REASON]
             raise RuntimeError(f"{url} answered what is no chat completion: {reason}") from None
         return without_key(answer) if len(secret) >= MIN_SECRET else answer, tokens
 
-    noted = options | ({} if system is None else {"system": system}) | ({"extra_body": more} if more else {})
-    return Participant(model, ask=ask, options=noted | ({"image": True} if image else {}), image=image)
+    # Records note all options that are set.
+    noted = dict(options)
+    if system is not None:
+        noted["system"] = system
+    if extra_entries:
+        noted["extra_body"] = extra_entries
+    if image:
+        noted["image"] = True
+    return Participant(model, ask=ask, options=noted, image=image)
 
 
 def content_of(text: str, png: bytes) -> list[dict[str, Any]]:
-    """Return a text and a picture as the content of a message in a chat completion."""
+    """Return the content of a message of a chat with a text and a picture, a PNG."""
     url = f"data:image/png;base64,{b64encode(png).decode()}"
     return [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": url}}]
 
@@ -313,8 +321,8 @@ def _json_entries(extra_body: Mapping[str, Any] | None) -> dict[str, Any]:
     if extra_body is None:
         return {}
     instance("extra_body", extra_body, Mapping)
-    if decided := [name for name in DECIDED if name in extra_body]:
-        raise ValueError(f"extra_body must have none of {', '.join(DECIDED)}, got {', '.join(decided)}")
+    if reserved := [name for name in RESERVED_ENTRIES if name in extra_body]:
+        raise ValueError(f"extra_body must have none of {', '.join(RESERVED_ENTRIES)}, got {', '.join(reserved)}")
     try:
         entries: dict[str, Any] = json.loads(json.dumps(dict(extra_body), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
@@ -323,16 +331,16 @@ def _json_entries(extra_body: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 class _Interruptible(http.client.HTTPConnection):
-    """Connection that a time limit ends, also in a thread."""
+    """HTTP connection that a time limit closes, also in a thread other than the main one."""
 
     def connect(self) -> None:
         super().connect()
-        # not the method of SSLSocket, which another thread must not call
+        # Use the method of `socket`, since another thread must not call that of SSLSocket.
         _interruptions().append(partial(socket.socket.shutdown, self.sock, socket.SHUT_RDWR))
 
 
 class _SecureInterruptible(_Interruptible, http.client.HTTPSConnection):
-    """Encrypted connection that a time limit ends, also in a thread."""
+    """HTTPS connection that a time limit closes."""
 
 
 class _Http(urllib.request.HTTPHandler):
@@ -350,7 +358,7 @@ class _Https(urllib.request.HTTPSHandler):
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Handler that makes redirects errors: urllib would send the key to the other host."""
+    """Handler that treats redirects as errors, since urllib would send the key to the other host."""
 
     def redirect_request(self, *_: Any) -> None:
         """Refuse a redirect."""
@@ -363,7 +371,8 @@ def _check_url(url: str) -> None:
     """Raise ValueError unless a URL is the base of an endpoint that HTTP can address."""
     if not url.startswith(("http://", "https://")):
         raise ValueError(f"url must start with http:// or https://, got {shown(url)}")
-    if "@" in url.split("/")[2] or "?" in url or "#" in url:  # the message omits parts that may be secret
+    if "@" in url.split("/")[2] or "?" in url or "#" in url:
+        # The message omits the URL, which may contain a secret.
         raise ValueError("url must have no user, query or fragment; a key is in an environment variable")
     try:
         parts = urlsplit(url)
@@ -377,18 +386,18 @@ def _check_url(url: str) -> None:
 
 
 def _completion(reply: Any) -> tuple[str, int | None]:
-    """Return the answer and the number of tokens, if it is known, of a reply in JSON."""
+    """Return the answer in a reply, and its number of tokens, or None if the reply has none."""
     answer = reply["choices"][0]["message"]["content"]
     if answer is not None and not isinstance(answer, str):
         raise TypeError(f"content is of type {type(answer).__name__}")
     usage = reply.get("usage")
     tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
-    known = isinstance(tokens, int) and not isinstance(tokens, bool) and 0 <= tokens < 2**53
-    return answer or "", tokens if known else None
+    is_valid = isinstance(tokens, int) and not isinstance(tokens, bool) and 0 <= tokens < 2**53
+    return answer or "", tokens if is_valid else None
 
 
 def _reason(error: urllib.error.HTTPError) -> str:
-    """Return what an endpoint says of an error: the target of a redirect, or the beginning of the body."""
+    """Return the reason of an HTTP error: the target of a redirect, or the beginning of the body."""
     if "Location" in error.headers:
         return f"a redirect to {error.headers['Location']}, which is not followed"
     try:
@@ -398,7 +407,7 @@ def _reason(error: urllib.error.HTTPError) -> str:
 
 
 def _seconds(header: str | None) -> float | None:
-    """Return the seconds of a Retry-After header, which has a number or a date; None for anything else."""
+    """Return the seconds of a Retry-After header, a number or a date; None for anything else."""
     if header is None:
         return None
     if header.strip().isdecimal():
@@ -413,17 +422,17 @@ def _seconds(header: str | None) -> float | None:
 def time_limit(seconds: float) -> Iterator[None]:
     """Raise TimeoutError if the block takes longer.
 
-    In the main thread a signal interrupts the block. In others its connections and programs are ended, and any other
-    block has its error once it ends.
+    In the main thread a signal interrupts the block. In other threads, the block's connections and programs are ended;
+    a block without these raises the error when it ends.
     """
     message = f"no answer within {seconds:g} s"
     start = time.monotonic()
-    limit = _signalled if threading.current_thread() is threading.main_thread() else _watched
+    limit = _interrupted_by_signal if threading.current_thread() is threading.main_thread() else _interrupted_by_thread
     try:
         with limit(seconds, message):
             yield
     except Exception:
-        if time.monotonic() - start > seconds:  # whatever an interruption has made of it
+        if time.monotonic() - start > seconds:  # an interruption may cause any error
             raise TimeoutError(message) from None
         raise
     if time.monotonic() - start > seconds:
@@ -431,14 +440,14 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 @contextmanager
-def _signalled(seconds: float, message: str) -> Iterator[None]:
-    """Raise TimeoutError in the block by a signal; a timer of the caller goes on."""
+def _interrupted_by_signal(seconds: float, message: str) -> Iterator[None]:
+    """Raise TimeoutError in the block by a signal, and restore the caller's timer after it."""
     start = time.monotonic()
 
-    def end(*_: Any) -> None:
+    def interrupt(*_: Any) -> None:
         raise TimeoutError(message)
 
-    handler = signal.signal(signal.SIGALRM, end)
+    handler = signal.signal(signal.SIGALRM, interrupt)
     remaining, interval = signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
@@ -446,14 +455,14 @@ def _signalled(seconds: float, message: str) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
         if remaining:
-            left = max(remaining - (time.monotonic() - start), 1e-3)
-            signal.setitimer(signal.ITIMER_REAL, left, interval)
+            remaining = max(remaining - (time.monotonic() - start), 1e-3)
+            signal.setitimer(signal.ITIMER_REAL, remaining, interval)
 
 
 @contextmanager
-def _watched(seconds: float, message: str) -> Iterator[None]:
-    """Interrupt the block from a thread that waits for its end."""
-    actions = _of_thread.actions = list[Callable[[], None]]()
+def _interrupted_by_thread(seconds: float, message: str) -> Iterator[None]:
+    """Call the block's interruptions from another thread once its time is over, until it ends."""
+    actions = _thread_local.actions = list[Callable[[], None]]()
     ended = threading.Event()
 
     def watch() -> None:
@@ -470,13 +479,13 @@ def _watched(seconds: float, message: str) -> Iterator[None]:
         yield
     finally:
         ended.set()
-        watcher.join()  # so that no action interrupts the next block
-        del _of_thread.actions
+        watcher.join()  # no action may interrupt the next block
+        del _thread_local.actions
 
 
 @contextmanager
 def at_time_limit(action: Callable[[], None]) -> Iterator[None]:
-    """Call an action from another thread if a time limit ends during the block."""
+    """Call an action from another thread if a time limit expires during the block."""
     actions = _interruptions()
     actions.append(action)
     try:
@@ -485,9 +494,9 @@ def at_time_limit(action: Callable[[], None]) -> Iterator[None]:
         actions.remove(action)
 
 
-_of_thread = threading.local()
+_thread_local = threading.local()
 
 
 def _interruptions() -> list[Callable[[], None]]:
-    """Return the actions that interrupt this thread's block, a new list where nothing watches it."""
-    return getattr(_of_thread, "actions", [])
+    """Return the list of actions that interrupt this thread's block; a new list if the block has no time limit."""
+    return getattr(_thread_local, "actions", [])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tensor_envs.envs.registry import env_of
 from tensor_envs.envs.state import State
-from tensor_envs.files.records import Record, positions
+from tensor_envs.files.records import Record, positions, sum_rewards
 
 if TYPE_CHECKING:
     from tensor_envs.evaluation.ratings import Ratings
@@ -34,11 +34,11 @@ def page(records: Sequence[Record], scores: Sequence[Score], elo: Ratings) -> st
     """Return an HTML page: a table of the players, and every game with its moves and two positions."""
     env = env_of(records[0].game)
     rows = list[str]()
-    compared = any(score.won + score.drawn + score.lost for score in scores)
+    has_results = any(score.won + score.drawn + score.lost for score in scores)
     for score, rating, half in zip(scores, elo.elo, elo.intervals, strict=True):
         cells = [
             *(score.name, "" if isnan(rating) else f"{rating:+.0f} ± {half:.0f}"),
-            *((score.won, score.drawn, score.lost) if compared else ("", "", "")),
+            *((score.won, score.drawn, score.lost) if has_results else ("", "", "")),
             *(f"{score.mean_return:+.3f}", f"{score.regret:.4f} ± {score.interval:.4f}", score.moves),
             *((score.answers, f"{score.illegal:.1%}", f"{score.unparsable:.1%}") if score.answers else ("", "", "")),
             *(f"{score.seconds:.3f}", "" if score.tokens is None else score.tokens),
@@ -58,20 +58,20 @@ def page(records: Sequence[Record], scores: Sequence[Score], elo: Ratings) -> st
 
 
 def _game(number: int, game: Record) -> str:
-    """Return a game: its moves, the position of the worst move, and the last one."""
+    """Return HTML of a game: its moves, the position before the move of the highest regret, and the last one."""
     names = game.notes["players"]
-    lost = game.notes["regret"]
+    regrets = game.notes["regret"]
     states = positions(game)
-    worst = max(range(len(lost)), key=lambda ply: lost[ply] or 0.0, default=0)
+    worst = max(range(len(regrets)), key=lambda ply: regrets[ply] or 0.0, default=0)
     items = []
-    for seat, name, value in zip(game.players, game.names, lost, strict=True):
-        cost = f' <span class="bad">−{value:.3g}</span>' if value else ""
-        items.append(f"<li>{escape(names[seat])}: {escape(name)}{cost}</li>")
+    for seat, name, regret in zip(game.players, game.names, regrets, strict=True):
+        loss = f' <span class="bad">−{regret:.3g}</span>' if regret else ""
+        items.append(f"<li>{escape(names[seat])}: {escape(name)}{loss}</li>")
     pictures = _picture(states[-1], "the last position")
-    if lost and lost[worst]:
+    if regrets and regrets[worst]:
         pictures = _picture(states[worst], f"before move {worst + 1}, the worst") + pictures
-    totals = [sum(column) for column in zip(*game.rewards, strict=True)] or [0.0] * len(names)
-    result = escape(", ".join(f"{name} {value:+g}" for name, value in zip(names, totals, strict=True)))
+    returns = zip(names, sum_rewards(game.rewards, len(names)), strict=True)
+    result = escape(", ".join(f"{name} {value:+g}" for name, value in returns))
     kinds = escape(", ".join(game.notes["disguise"]["kinds"]))
     return (
         f"<details><summary>Game {number + 1}, seed {game.seed}: {result}{f' ({kinds})' if kinds else ''}</summary>"
@@ -80,6 +80,6 @@ def _game(number: int, game: Record) -> str:
 
 
 def _picture(state: State, caption: str) -> str:
-    """Return a picture of a position."""
+    """Return HTML with a picture of a position."""
     data = b64encode(state.env.render(state).encode()).decode()
     return f'<figure><img src="data:image/svg+xml;base64,{data}" alt=""><figcaption>{caption}</figcaption></figure>'

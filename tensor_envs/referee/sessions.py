@@ -1,4 +1,4 @@
-"""Games of a client that learns: its answers, their rewards, and the moves of the other seats."""
+"""Sessions of a client that learns by playing: its answers, their rewards, and the moves of the other seats."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ SEED_BITS = 63
 
 @dataclass(frozen=True)
 class Feedback:
-    """Position as the player who is to answer may know it, and what the last answer has earned.
+    """Position, with the information of the player who is to answer, and the reward of the last answer.
 
     Attributes:
         prompt: position, moves so far and legal moves as text.
-        player: seat that is to answer; the last one that has answered once the game is over.
-        legal_moves: names of the legal moves, none if prompts leave them out.
-        rewards: results of all seats since the last feedback, without regrets.
-        returns: results of all seats of the whole game.
+        player: seat that is to answer; once the game is over, the last seat that has answered.
+        legal_moves: names of the legal moves, empty if prompts omit them.
+        rewards: the game's rewards of all seats since the last feedback.
+        returns: the game's rewards of all seats since its start.
         done: whether the game is over.
         reward: reward of the player who has answered; None after a reset.
-        regret: value that the last answer gave away, if the reward counts it.
-        rules: rules of the game, after a reset only.
-        error: what is wrong with the last answer, or "".
+        regret: regret of the last answer, if the reward includes it.
+        rules: rules of the game, only after a reset.
+        error: error of the last answer, or "".
         image: PNG of the position, None unless the session has pictures.
     """
 
@@ -56,16 +56,16 @@ class Session:
     Args:
         game: an id, or "package.module:Name" for a custom game.
         rules: rule fields.
-        opponent: player of the other seats, or "self" for the client; a list has one for each of them.
-        player: the client's seat; None: one after the other, by the seed.
-        reward: "result": what the game pays; "regret": minus what each move gives away; "both": their sum.
-        settings: what prompts contain and how many wrong answers lose. Default: one answer, and no random opening.
-        num_simulations: simulations of the search that judges moves of games without exact values.
-        custom: whether clients may name games and players of modules and files.
-        image: whether positions are also shown as pictures, which needs Pillow (extra `draw`).
+        opponent: player of the other seats, or "self" for the client; a list has one player for each of these seats.
+        player: the client's seat; None: the seed chooses it, each seat in turn.
+        reward: "result" for the game's rewards; "regret" for minus the regret of each move; "both" for their sum.
+        settings: contents of prompts and number of tries. None: one try, and no random opening.
+        num_simulations: simulations of the search for regrets in games without exact values.
+        custom: whether clients may name games of modules, and players of modules and files.
+        image: whether feedback has a picture of the position, which needs Pillow (extra `draw`).
 
     Attributes:
-        defaults: `game`, `rules`, `opponent`, `player` and `reward` of games without others.
+        defaults: `game`, `rules`, `opponent`, `player` and `reward` of games that `reset` starts without them.
         episode: the game in progress.
 
     Raises:
@@ -104,7 +104,7 @@ class Session:
         self._image = image
         self._start(0, **self.defaults)
         if image:
-            self.episode.picture()  # says what is missing
+            self.episode.picture()  # raises an error if Pillow is missing
 
     def reset(
         self,
@@ -117,14 +117,14 @@ class Session:
     ) -> Feedback:
         """Start a game of a seed, or of a random one, and return its first position.
 
-        Arguments other than None replace the defaults. Another `game` has no rule fields but `rules`.
+        Arguments other than None replace the defaults. With another `game`, the default `rules` are not used.
         """
-        chosen = {"game": game, "rules": rules, "opponent": opponent, "player": player, "reward": reward}
-        options = self.defaults | {name: value for name, value in chosen.items() if value is not None}
+        arguments = {"game": game, "rules": rules, "opponent": opponent, "player": player, "reward": reward}
+        options = self.defaults | {name: value for name, value in arguments.items() if value is not None}
         if game is not None and rules is None:
             options["rules"] = {}
         self._start(randbits(SEED_BITS) if seed is None else seed, **options)
-        return self._observed(None, rules=self.episode.skin.rules())
+        return self._feedback(None, rules=self.episode.skin.rules())
 
     def _start(
         self,
@@ -136,7 +136,7 @@ class Session:
         reward: str,
     ) -> None:
         """Start a game, and play until a seat of the client is to move."""
-        # records and agents, which make the chain of imports too long above
+        # imported here, since the package's longest chain of imports is at its limit
         from tensor_envs.referee.matches import Episode
         from tensor_envs.referee.players import hosted_game, hosted_player, opponents
 
@@ -154,7 +154,7 @@ class Session:
         self.episode.advance()
 
     def step(self, answer: str) -> Feedback:
-        """Play the move that an answer names, and those of the other seats. Errors name what is wrong."""
+        """Play the move that an answer names, and then the moves of the other seats. ValueError if the game is over."""
         from tensor_envs.evaluation.oracles import oracle_of  # imported late, as in `_start`
         from tensor_envs.referee.matches import COMPUTING
 
@@ -166,21 +166,23 @@ class Session:
         plies = len(episode.moves)
         error = episode.answer(answer)
         if len(episode.moves) == plies:  # the player has further tries
-            return self._observed(mover, error=error)
+            return self._feedback(mover, error=error)
         regret = None
         if self._reward != "result":
             with COMPUTING:
                 judge = oracle_of(episode.env, self._simulations)
                 regret = float(judge.regret(state, [episode.record.actions[plies]])[0])
         episode.advance()
-        return self._observed(mover, regret, error=error)
+        return self._feedback(mover, regret, error=error)
 
-    def _observed(self, mover: int | None, regret: float | None = None, **texts: str) -> Feedback:
-        """Return the position, and the rewards since the last observation for the player who has answered."""
+    def _feedback(self, mover: int | None, regret: float | None = None, **texts: str) -> Feedback:
+        """Return the position, and the rewards since the last feedback, for the player who has answered, `mover`."""
+        from tensor_envs.files.records import sum_rewards  # imported late, as in `_start`
+
         episode = self.episode
-        paid = episode.record.rewards
-        rewards = _totals(paid[self._plies :], episode.env.num_players)
-        self._plies = len(paid)
+        all_rewards = episode.record.rewards
+        rewards = sum_rewards(all_rewards[self._plies :], episode.env.num_players)
+        self._plies = len(all_rewards)
         reward = None
         if mover is not None:
             reward = (rewards[mover] if self._reward != "regret" else 0.0) - (regret or 0.0)
@@ -191,7 +193,7 @@ class Session:
             legal_moves=episode.legal_moves() if self._settings.legal else [],
             rewards=rewards,
             regret=regret,
-            returns=_totals(paid, episode.env.num_players),
+            returns=sum_rewards(all_rewards, episode.env.num_players),
             done=episode.over,
             reward=reward,
             image=episode.picture(seat) if self._image else None,
@@ -203,8 +205,3 @@ class Session:
         """Record of the game so far, with the notes of a match."""
         names = ["client" if seat is None else seat.name for seat in self.episode.seats]
         return replace(self.episode.record, notes={"players": names} | self.episode.notes)
-
-
-def _totals(rewards: Sequence[Sequence[float]], num_players: int) -> list[float]:
-    """Return the sums of rewards by player."""
-    return [float(sum(paid[player] for paid in rewards)) for player in range(num_players)]

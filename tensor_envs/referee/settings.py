@@ -17,14 +17,14 @@ class Settings:
     Attributes:
         history: whether prompts list the moves so far.
         legal: whether prompts list the legal moves.
-        tries: answers to a question; then a player loses by an illegal action.
-        opening: number of uniformly random plies at the start, which do not count.
-        limit: plies after which a game is cut off.
-        disguise: kinds of a disguise, see `Disguise`; each game is under another one.
-        time_limit: seconds for an answer; a later one is a TimeoutError. In the main thread a signal interrupts it. In
-            others endpoints and programs are ended, and functions have the error once they return.
-        retries: further requests after a ConnectionError or a TimeoutError of a player, such as an endpoint that is
-            overloaded. Waits before them double from one second on, unless the endpoint names another.
+        tries: number of answers to a position, after which the player loses by an illegal action.
+        opening: number of uniformly random plies at the start, which have no regret.
+        limit: plies after which a game is stopped.
+        disguise: kinds of a disguise, see `Disguise`; each game has another one.
+        time_limit: seconds for an answer, then a TimeoutError is raised. In the main thread a signal interrupts the
+            player. In other threads its connections and programs are ended, and a function raises after it returns.
+        retries: number of further requests after a ConnectionError or TimeoutError of a player, as of an overloaded
+            endpoint. The time before them doubles from one second on, unless the endpoint requests another.
 
     Examples:
         >>> from tensor_envs.referee import Settings
@@ -46,7 +46,7 @@ class Settings:
 
         for name in ("history", "legal"):
             instance(name, getattr(self, name), bool)
-        # plain numbers, as JSON can hold them in the notes of records
+        # Convert to plain numbers, which JSON can hold in the notes of records.
         ranges = {"tries": (1, MAX_GAMES), "opening": (0, LIMIT), "limit": (1, MAX_GAMES), "retries": (0, 100)}
         for name, limits in ranges.items():
             object.__setattr__(self, name, integer(name, getattr(self, name), *limits))

@@ -10,7 +10,7 @@ import pytest
 import tensor_envs as te
 from tensor_envs.files.records import Record, begin
 from tensor_envs.referee import KINDS, Disguise, Participant, Settings, packaged, scores, tournament
-from tensor_envs.referee.disguise import RESERVED, RUN
+from tensor_envs.referee.disguise import LABEL, RESERVED
 from tests.games.shared import shared_env
 from tests.referee.players import TTT, labels_of, legal, reader, translated
 
@@ -122,7 +122,7 @@ def test_every_legal_move_has_a_name_of_its_own(name: str) -> None:
             for action in [*shown][ply % 5 :: 5]:
                 assert skin.parse(f"move: {shown[action]}", state) == action, (legal[action], shown[action])
                 # letters of pieces, as in drops and promotions, stay
-                kept = {*re.findall(RUN, legal[action])} - skin.labels.keys() - RESERVED
+                kept = {*re.findall(LABEL, legal[action])} - skin.labels.keys() - RESERVED
                 assert not kept or (env.names_depend_on_position and kept <= {*"PLNSGRBCEqrn"}), legal[action]
         state = env.step(state, te.agents.uniform(state))
 
