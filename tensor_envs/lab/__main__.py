@@ -5,8 +5,8 @@
     python -m tensor_envs.lab tic_tac_toe --players uniform 64 --precision .02
     python -m tensor_envs.lab my_games:DiceRace --out report.json    # a custom game
 
-Without --out the tables are printed, as wide as the terminal. Each variant has another value of one rule field; a field
-without values is a switch, which is turned over. tensor_envs/lab/README.md defines the measures.
+Without --out the tables are printed, as wide as the terminal. Each variant has another value of one rule field; for a
+field without values, a switch, it is the opposite. tensor_envs/lab/README.md defines the measures.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tensor_envs._command import add_rules, command_parser, new_file, real, run,
 from tensor_envs._validate import literal
 from tensor_envs.envs.env import Env
 from tensor_envs.envs.registry import make
-from tensor_envs.lab.laboratory import MAX_GAMES, MAX_TOGETHER, NAMED, PLAYERS, measure, variants
+from tensor_envs.lab.laboratory import MAX_CHANGES, MAX_GAMES, NAMED, PLAYERS, measure, variants
 from tensor_envs.search.policies import MAX_EXPLORATION, MAX_SIMULATIONS
 
 WRITERS = {".html": "to_html", ".md": "to_markdown", ".json": "to_json"}
@@ -50,20 +50,22 @@ def work(options: argparse.Namespace) -> None:
 
 
 def values_of(base: Env, text: str) -> tuple[str, list[Any]]:
-    """Return a rule field and its values, from FIELD or FIELD=VALUE,VALUE; words are strings."""
-    field, equals, written = text.partition("=")
+    """Return a rule field and its values from FIELD or FIELD=VALUE,VALUE; values that are no literals are strings."""
+    field, equals, value_text = text.partition("=")
     if not equals:
         return field, []
     try:
-        values = literal(written)
+        values = literal(value_text)
     except ValueError:
-        return field, written.split(",")
-    own = getattr(base.rules, field, None)
-    single = not isinstance(values, tuple) or (isinstance(own, tuple) and not any(isinstance(x, tuple) for x in values))
-    return field, [values] if single else list(values)
+        return field, value_text.split(",")
+    # A tuple is a list of values, unless it is a single value of a field of tuples.
+    is_tuple_field = isinstance(getattr(base.rules, field, None), tuple)
+    is_single = not isinstance(values, tuple) or (is_tuple_field and not any(isinstance(x, tuple) for x in values))
+    return field, [values] if is_single else list(values)
 
 
 def _player(text: str) -> str | int:
+    """Parse the name of a player or a number of simulations."""
     try:
         return text if text in NAMED else whole(1, MAX_SIMULATIONS)(text)
     except ValueError:
@@ -77,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add = parser.add_argument
     add("--vary", nargs="+", default=[], metavar="FIELD[=VALUES]", help="fields to vary, such as loan to_win=2,3")
     sweep = "all variants that change up to N fields, of those of --vary, or else of all switches"
-    add("--sweep", type=whole(1, MAX_TOGETHER), metavar="N", help=sweep)
+    add("--sweep", type=whole(1, MAX_CHANGES), metavar="N", help=sweep)
     players = "uniform, simulations of playout search, trained, perfect; default: %(default)s"
     add("--players", nargs="+", type=_player, default=list(PLAYERS), help=players)
     add("--games", type=whole(32, MAX_GAMES), default=64, help="games of each player, default %(default)s")

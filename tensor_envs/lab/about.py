@@ -1,4 +1,4 @@
-"""Profile of a registered game by the laboratory, for the page of its rules."""
+"""Section about a registered game for the page of its rules, from its profile."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from tensor_envs.lab.similarity import CLOSEST, GAMES, closest, profiles
 
 
 def about(env: Env) -> str:
-    """Return the profile of a registered game as a section in Markdown; "" for other rules than those of its id."""
+    """Return the profile of a game as a section in Markdown; "" unless the game is registered with these rules."""
     own = profiles().get(env.id)
     if own is None or not env.plays_like(make(env.id)):
         return ""
-    near = ", ".join(f"{id} ({far:.2f})" for id, far in closest(own, CLOSEST, env.id))
+    similar = ", ".join(f"{id} ({distance:.2f})" for id, distance in closest(own, CLOSEST, env.id))
     rows = {
         "plies": f"{10 ** own['plies, log10']:.0f}",
         "legal actions of a decision": f"{10 ** own['legal actions, log10']:.1f}",
@@ -20,9 +20,10 @@ def about(env: Env) -> str:
         "games without a single winner": f"{own['draws']:.1%}",
         "advantage of a seat, 0 to 1": f"{own['advantage']:.2f}",
         "actions of the game that are used": f"{own['coverage']:.0%}",
-        "most similar games (distance)": near,
+        "most similar games (distance)": similar,
     }
-    if not env.spec.zero_sum:  # nobody wins against another
+    # In a cooperative game, no player wins against another.
+    if not env.spec.zero_sum:
         del rows["games without a single winner"], rows["advantage of a seat, 0 to 1"]
-    table = "\n".join(f"| {what} | {value} |" for what, value in rows.items())
+    table = "\n".join(f"| {measure} | {value} |" for measure, value in rows.items())
     return f"\n## About this game\n\nMeasured in {GAMES} random games:\n\n| | |\n|---|---|\n{table}\n"

@@ -22,7 +22,7 @@ class Measurement:
     Attributes:
         value: the estimate.
         low, high: ends of its 95 % interval; both are the value if it is exact.
-        error: standard error; 0 if it is exact, NaN if it is not to be compared.
+        error: standard error; 0 if it is exact, NaN if it must not be compared.
 
     Examples:
         >>> from tensor_envs.lab import Measurement
@@ -37,6 +37,7 @@ class Measurement:
 
     @classmethod
     def exactly(cls, value: float) -> Measurement:
+        """Return the measurement of an exact value."""
         return cls(value, value, value, 0.0)
 
     @property
@@ -45,7 +46,7 @@ class Measurement:
         return max(self.high - self.value, self.value - self.low)
 
     def __str__(self) -> str:
-        """Return the value and half the width of its interval, which has two digits."""
+        """Return the value and half the width of its interval, with two digits."""
         if self.half_width == 0:
             return f"{self.value:.6g}"
         decimals = min(max(1 - math.floor(math.log10(self.half_width)), 0), 6)
@@ -72,12 +73,12 @@ def estimate(
     """Estimate a function of means by the jackknife, from one value per game in each column.
 
     Args:
-        columns: float64 [N] each, N independent games or deals.
+        columns: values of N independent games or deals, float64 [N] each.
         of: function of the means, [number of columns, ...], in operations that broadcast.
         share: whether the number is in 0..1 and `columns` are its numerator and, if there are two, its denominator.
-            The interval is then that of a sample with two more games of 0 and two of 1 (Agresti and Coull 1998), so
-            that a share of 0 or 1 has one.
-        more: columns of other games for the same purpose, [number of columns, M].
+            The interval is then that of a sample with two more games of 0 and two of 1 (Agresti and Coull 1998), since
+            a share of 0 or 1 would have an interval of width 0.
+        more: further games for the interval only, columns as an array [number of columns, M].
         scale: increasing function that is applied to the value and to the ends of the interval.
 
     Returns:
@@ -103,28 +104,28 @@ def estimate(
 
 
 def _jackknife(table: NDArray[Any], of: Callable[[NDArray[Any]], NDArray[Any]]) -> tuple[float, float]:
-    """Return a function of the means of a table [columns, N] without bias, and its standard error."""
+    """Return the jackknife's estimate of a function of the means of a table [columns, N], and its standard error."""
     count = table.shape[1]
     total = table.sum(1, keepdims=True)
-    whole = float(of(total[:, 0] / count))
-    without = of((total - table) / (count - 1))
-    spread = float(np.square(without - without.mean()).sum())
-    return count * whole - (count - 1) * float(without.mean()), math.sqrt(spread * (count - 1) / count)
+    of_all = float(of(total[:, 0] / count))
+    leave_one_out = of((total - table) / (count - 1))
+    squares = float(np.square(leave_one_out - leave_one_out.mean()).sum())
+    return count * of_all - (count - 1) * float(leave_one_out.mean()), math.sqrt(squares * (count - 1) / count)
 
 
 def quantile(values: NDArray[Any], share: float) -> Measurement:
-    """Estimate a quantile by order statistics; it is not compared, since values may be discrete."""
+    """Estimate a quantile by order statistics. It is not to be compared, since values may be discrete."""
     ordered = np.sort(values)
     count = len(values)
-    reach = Z * math.sqrt(count * share * (1 - share))
-    ranks = np.clip([count * share - reach - 1, count * share + reach], 0, count - 1)
+    half = Z * math.sqrt(count * share * (1 - share))
+    ranks = np.clip([count * share - half - 1, count * share + half], 0, count - 1)
     low = ordered[math.floor(ranks[0])]
     high = ordered[math.ceil(ranks[1])]
     return Measurement(float(np.quantile(ordered, share)), float(low), float(high), math.nan)
 
 
 def significant(pairs: Mapping[K, tuple[Measurement, Measurement]]) -> set[K]:
-    """Return the keys of pairs that differ, with at most 5 % probability of any error (Holm 1979)."""
+    """Return the keys of pairs that differ significantly, with a family-wise error rate of 5 % (Holm 1979)."""
     tests = {key: p_value(*pair) for key, pair in pairs.items()}
     keys: set[K] = set()
     for rank, (key, p) in enumerate(sorted(tests.items(), key=lambda item: item[1])):
@@ -135,7 +136,7 @@ def significant(pairs: Mapping[K, tuple[Measurement, Measurement]]) -> set[K]:
 
 
 def p_value(a: Measurement, b: Measurement) -> float:
-    """Return the probability of so large a difference between independent estimates of the same number."""
+    """Return the p-value of the difference of two independent estimates."""
     error = math.hypot(a.error, b.error)
     if math.isnan(error):
         return 1.0

@@ -1,4 +1,4 @@
-"""Measures of games that were played; README.md of this folder defines them."""
+"""Measures of played games, which README.md of this folder defines."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tensor_envs.lab.estimates import Measurement, estimate, quantile, ratio, su
 
 if TYPE_CHECKING:
     from tensor_envs.envs.env import Env
-    from tensor_envs.lab.play import Played
+    from tensor_envs.lab.play import PlayedGames
 
 LN10 = math.log(10)
 MAX_TREE = 6.0  # log10 of the estimated size up to which a game tree is counted exactly
-MAX_PLIES = 64  # most plies of a game whose tree is counted
+MAX_PLIES = 64  # plies of the longest game up to which a game tree is counted exactly
 MAX_SPREAD = 0.1  # relative standard error up to which a mean of tree sizes is reported
-MAX_ACTIONS = 12  # most actions that are listed one by one, not by kind
+MAX_ACTIONS = 12  # number of actions up to which they are listed one by one, not by kind
 QUARTERS = (0.25, 0.5, 0.75)
 MAX_ELO = 1200.0
 ELO = "Elo per doubling"
@@ -33,13 +33,13 @@ class ActionUse:
     """Shares of decisions in which a kind of actions is legal and taken, by player and moment.
 
     Attributes:
-        legal: share of decisions in which the action is legal; for a kind, its legal actions per decision, where a game
-            counts for at most 1.
-        taken: share of decisions in which one is taken.
-        chosen: share of the legal actions of the kind that are taken; None if fewer than two games had any.
-        players: share of each player in what is taken; empty if fewer than two games took any.
-        moment: when they are taken in the mean, from 0 at the start of a game to 1 at its end; None if fewer than two
-            games took any, and for playouts of a search.
+        legal: share of decisions in which the action is legal; for a kind, its number of legal actions for each
+            decision, at most 1 in each game.
+        taken: share of decisions in which an action of the kind is taken.
+        chosen: share of the legal actions of the kind that are taken; None if fewer than two games had legal ones.
+        players: share of each player in the actions taken; empty if they were taken in fewer than two games.
+        moment: mean moment at which they are taken, from 0 at the start of a game to 1 at its end; None if they were
+            taken in fewer than two games, and for playouts of a search.
 
     Examples:
         >>> report = te.lab.measure(te.make("kuhn_poker"), players=["uniform"], games=64)
@@ -58,10 +58,10 @@ class ActionUse:
 # *** outcomes and lengths ***
 
 
-def scores(games: Played) -> Iterator[tuple[str, Measurement]]:
-    """Yield the score of each player and, in games where the first player to move varies, of that player.
+def scores(games: PlayedGames) -> Iterator[tuple[str, Measurement]]:
+    """Yield the score of each player and, if the first player to move differs among games, of that player.
 
-    Games for one and cooperative games have returns instead of scores.
+    Games for one player and cooperative games have returns instead of scores.
     """
     points = games.points
     players = games.returns.shape[1]
@@ -70,11 +70,11 @@ def scores(games: Played) -> Iterator[tuple[str, Measurement]]:
         return
     for number in range(1 if players == 2 else players):
         yield f"score of player {number}", estimate(points[:, number], share=True)
-    if len(set(games.begins.tolist())) > 1:
-        yield "score of who begins", estimate(points[np.arange(len(points)), games.begins], share=True)
+    if len(set(games.first_players.tolist())) > 1:
+        yield "score of who begins", estimate(points[np.arange(len(points)), games.first_players], share=True)
 
 
-def outcomes(games: Played) -> Iterator[tuple[str, Measurement]]:
+def outcomes(games: PlayedGames) -> Iterator[tuple[str, Measurement]]:
     """Yield scores, draws, truncations and lengths."""
     yield from scores(games)
     if games.returns.shape[1] > 1 and not games.is_cooperative:
@@ -86,35 +86,35 @@ def outcomes(games: Played) -> Iterator[tuple[str, Measurement]]:
     yield "turns", estimate(games.turns)
 
 
-def choices(games: Played) -> Iterator[tuple[str, Measurement]]:
+def choices(games: PlayedGames) -> Iterator[tuple[str, Measurement]]:
     """Yield the number of legal actions of a decision, and the number of actions that a game uses."""
-    actions = games.legal.shape[1]
-    yield "legal actions", estimate(games.widths @ np.arange(1, actions + 1), games.plies, of=ratio)
-    yield "forced moves", estimate(games.widths[:, 0], games.plies, of=ratio, share=True)
-    yield "coverage", estimate(games.taken.any(1).mean(1), share=True)
+    actions = games.legal_counts.shape[1]
+    yield "legal actions", estimate(games.width_counts @ np.arange(1, actions + 1), games.plies, of=ratio)
+    yield "forced moves", estimate(games.width_counts[:, 0], games.plies, of=ratio, share=True)
+    yield "coverage", estimate(games.action_counts.any(1).mean(1), share=True)
 
 
-def events(env: Env, games: Played) -> Iterator[tuple[str, Measurement]]:
+def events(env: Env, games: PlayedGames) -> Iterator[tuple[str, Measurement]]:
     """Yield the mean number per game of each event that the rules report."""
     for number, name in enumerate(env.spec.events):
         yield f"{name}, per game", estimate(games.events[:, number])
 
 
-def tree_size(env: Env, games: Played) -> Iterator[tuple[str, Measurement]]:
-    """Yield the size of the game tree, exact where it is small, from games by the uniform policy (Knuth 1975)."""
-    logs = games.widths @ np.log(np.arange(1, env.num_actions + 1))
+def tree_size(env: Env, games: PlayedGames) -> Iterator[tuple[str, Measurement]]:
+    """Yield the size of the game tree, exact if it is small, else from games by the uniform policy (Knuth 1975)."""
+    logs = games.width_counts @ np.log(np.arange(1, env.num_actions + 1))
     products = estimate(np.exp(logs - logs.max()))
     spread = products.error / products.value if products.value > 0 else math.inf
     if spread < MAX_SPREAD:
         shift = float(logs.max())
         size = estimate(np.exp(logs - shift), scale=lambda x: (math.log(max(x, 1e-300)) + shift) / LN10)
     else:
-        # The mean of so wide a distribution does not converge. Cox's estimate of its logarithm assumes that the
-        # products have a log-normal distribution.
+        # The mean of so wide a distribution does not converge. Use Cox's estimate of its logarithm, which assumes that
+        # the products have a log-normal distribution.
         size = estimate(logs, logs * logs, of=lambda m: (m[0] + (m[1] - m[0] * m[0]) / 2) / LN10)
     small = size.value < MAX_TREE and games.plies.max() <= MAX_PLIES and not games.truncated.any()
     if small and env.spec.perfect_information and not env.spec.chance:
-        from tensor_envs.solve.perft import perft  # with its files, only for such games
+        from tensor_envs.solve.perft import perft  # imported late, since only such games need it
 
         counts = perft(env)
         yield "game tree, log10", Measurement.exactly(math.log10(sum(counts.games.values())))
@@ -127,7 +127,7 @@ def perfect(env: Env) -> Iterator[tuple[str, Measurement]]:
     """Yield the score of player 0 under perfect play, in small games for two without chance."""
     if env.num_players == 2 and env.spec.zero_sum and env.spec.perfect_information and not env.spec.chance:
         from tensor_envs.evaluation.agents import MAX_POSITIONS
-        from tensor_envs.solve.enumeration import solve  # with its files, only for such games
+        from tensor_envs.solve.enumeration import solve  # imported late, since only such games need it
 
         try:
             value = solve(env, max_positions=MAX_POSITIONS).value(env.init(1))[0]
@@ -139,7 +139,7 @@ def perfect(env: Env) -> Iterator[tuple[str, Measurement]]:
 # *** tension ***
 
 
-def tension(games: Played) -> Iterator[tuple[str, Measurement]]:
+def tension(games: PlayedGames) -> Iterator[tuple[str, Measurement]]:
     """Yield the winners' lead over the game, and drama, from the values of positions."""
     won = (games.points == 1).any(1)
     if games.values.shape[2] == 0 or games.returns.shape[1] < 2 or won.sum() < 2:
@@ -152,7 +152,8 @@ def tension(games: Played) -> Iterator[tuple[str, Measurement]]:
     for share in QUARTERS:
         moment = round(share * (values.shape[2] + 1)) - 1
         yield f"winner's lead at {share:g}", estimate(lead[:, :, moment].mean(1))
-    behind = [np.where(lead[:, k] < 0, -lead[:, 1 - k], 0) for k in range(2)]  # one half says who, the other how far
+    # One of the two independent values decides whether the winner is behind, the other one measures by how much.
+    behind = [np.where(lead[:, k] < 0, -lead[:, 1 - k], 0) for k in range(2)]
     yield "drama", estimate(np.mean(behind, 0).mean(1))
 
 
@@ -163,8 +164,8 @@ def stronger(points: NDArray[Any], doublings: float | None = None) -> Iterator[t
     """Yield the gain of the stronger player of a contest.
 
     Args:
-        points: float64 [S, R, D, P]: with the stronger player on seat s, in replica r, in deal d, of player p.
-        doublings: doublings of simulations between the two players; None if they do not differ by these.
+        points: points by seat of the stronger player, replica, deal and player, float64 [S, R, D, P].
+        doublings: number of doublings of simulations from one player to the other; None if they differ otherwise.
     """
     seats = range(len(points))
     score = np.mean([points[seat, :, :, seat].mean(0) for seat in seats], 0)
@@ -174,15 +175,15 @@ def stronger(points: NDArray[Any], doublings: float | None = None) -> Iterator[t
 
 
 def contest(points: NDArray[Any], doublings: float | None = None) -> Iterator[tuple[str, Measurement]]:
-    """Yield the gain of the stronger player, and the shares of luck and skill; arguments as in `stronger`."""
+    """Yield the gain of the stronger player, and the shares of luck and skill; for the arguments see `stronger`."""
     yield from stronger(points, doublings)
     players = points.shape[3]
     replicas = points.shape[1]
     games = points.reshape(players * replicas, *points.shape[2:])  # [games of a deal, D, P]
     if not np.ptp(games, (0, 1)).any():
         return  # all results are equal
-    # added to the sample of the intervals only: deals that luck decides, and skill in one replica of two of them, since
-    # a sample in which all games agree would have an interval of width 0
+    # Add deals to the sample for the intervals only, since a sample in which all games agree would have an interval of
+    # width 0: luck decides these deals, but in one replica of two of them skill does.
     added = np.tile(np.eye(players), (players, replicas, 1, 1))
     added[:, 0, 0] = np.eye(players)
     added[:, 0, 1] = (1 - np.eye(players)) / (players - 1)
@@ -193,20 +194,22 @@ def contest(points: NDArray[Any], doublings: float | None = None) -> Iterator[tu
 
 
 def _columns(games: NDArray[Any]) -> NDArray[Any]:
-    """Return columns of values for each deal, of which luck and skill are functions of the means."""
+    """Return columns of values of each deal, float64 [columns, D]: luck and skill are functions of their means."""
     count, _, players = games.shape
-    pairs = (games.sum(0) ** 2 - np.square(games).sum(0)) / (count * (count - 1))  # products of two games
+    # The mean product of two different games of a deal follows from the square of their sum.
+    pairs = (games.sum(0) ** 2 - np.square(games).sum(0)) / (count * (count - 1))
     moments = np.concatenate([games, pairs[None], np.square(games).mean(0)[None]])  # [games + 2, D, P]
     return np.asarray(moments.transpose(2, 0, 1).reshape(players * (count + 2), -1))
 
 
 def _elo(score: float, doublings: float) -> float:
+    """Return the Elo difference of a score for each doubling, within `MAX_ELO` for all of them."""
     odds = max(score, 1e-9) / max(1 - score, 1e-9)
     return min(max(400 * math.log10(odds), -MAX_ELO), MAX_ELO) / doublings
 
 
 def _moments(means: NDArray[Any], players: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Split means into points, [player, game of a deal, ...], the products of two games' points, and variances."""
+    """Split means of `_columns` into points [P, games of a deal, ...], products of two points, and variances."""
     table = means.reshape(players, -1, *means.shape[1:])
     games = table[:, :-2]
     return games, table[:, -2], table[:, -1] - games.mean(1) ** 2
@@ -216,8 +219,8 @@ def _luck(means: NDArray[Any], players: int) -> NDArray[Any]:
     """Return the share of the variance that the deals explain: the covariance of two games of a deal."""
     games, pairs, variance = _moments(means, players)
     count = games.shape[1]
-    apart = (games.sum(1) ** 2 - np.square(games).sum(1)) / (count * (count - 1))
-    return np.asarray((pairs - apart).sum(0) / variance.sum(0))
+    products_of_means = (games.sum(1) ** 2 - np.square(games).sum(1)) / (count * (count - 1))
+    return np.asarray((pairs - products_of_means).sum(0) / variance.sum(0))
 
 
 def _skill(means: NDArray[Any], players: int) -> NDArray[Any]:
@@ -230,52 +233,60 @@ def _skill(means: NDArray[Any], players: int) -> NDArray[Any]:
 # *** actions ***
 
 
-def action_uses(env: Env, games: Played) -> dict[str, ActionUse]:
-    """Return the frequency at which each action is legal and taken, by player and moment; large games count kinds."""
-    return _uses(env, games.legal, games.taken, games.when)
+def action_uses(env: Env, games: PlayedGames) -> dict[str, ActionUse]:
+    """Return the use of each action, or in games with many actions of each kind, by name."""
+    return _uses(env, games.legal_counts, games.action_counts, games.action_plies)
 
 
-def searched_uses(env: Env, games: Played) -> dict[str, ActionUse]:
+def searched_uses(env: Env, games: PlayedGames) -> dict[str, ActionUse]:
     """Return the use of actions in the playouts of a search; {} if fewer than two games have counts of decisions."""
     if not games.searched.size:
         return {}
     legal = games.searched[:, 0]
     taken = games.searched[:, 1:]
-    some = taken.any((1, 2))
-    return _uses(env, legal[some], taken[some]) if some.sum() > 1 else {}
+    has_counts = taken.any((1, 2))
+    return _uses(env, legal[has_counts], taken[has_counts]) if has_counts.sum() > 1 else {}
 
 
 def _uses(
     env: Env, legal_counts: NDArray[Any], taken_counts: NDArray[Any], plies: NDArray[Any] | None = None
 ) -> dict[str, ActionUse]:
-    """Return the use of actions in games from their counts, with the sums of plies at which actions were taken."""
+    """Return the use of actions, by name or kind.
+
+    Args:
+        env: the environment.
+        legal_counts: number of decisions in which each action was legal, int [N, A].
+        taken_counts: number of decisions in which each player took each action, int [N, P, A].
+        plies: sum of the plies at which each action was taken, int [N, A]; None if they are unknown.
+    """
     names = list(env.action_names)
-    decided = taken_counts.sum((1, 2))
+    decisions = taken_counts.sum((1, 2))
     if len(names) > MAX_ACTIONS:
         names = [kind(name) for name in names]
     uses = {}
-    whens = np.zeros_like(legal_counts) if plies is None else plies
-    for name, (legal, when, *by) in sums([legal_counts, whens, *taken_counts.transpose(1, 0, 2)], names).items():
-        taken = np.sum(by, 0)
-        players = [_share(part, taken) for part in by]
+    ply_sums = np.zeros_like(legal_counts) if plies is None else plies
+    tables = [legal_counts, ply_sums, *taken_counts.transpose(1, 0, 2)]
+    for name, (legal, ply_sum, *by_player) in sums(tables, names).items():
+        taken = np.sum(by_player, 0)
+        players = [_share(part, taken) for part in by_player]
         uses[name] = ActionUse(
-            estimate(np.minimum(legal, decided), decided, of=ratio, share=True),
-            estimate(taken, decided, of=ratio, share=True),
+            estimate(np.minimum(legal, decisions), decisions, of=ratio, share=True),
+            estimate(taken, decisions, of=ratio, share=True),
             _share(taken, legal),
             tuple(share for share in players if share is not None),
-            # half a ply later, so that all plies of a game are at 1/2
-            None if plies is None else _share((when + taken / 2) / decided, taken),
+            # A ply counts at its middle, so that the mean moment of all plies of a game is 1/2.
+            None if plies is None else _share((ply_sum + taken / 2) / decisions, taken),
         )
     return uses
 
 
 def _share(part: NDArray[Any], whole: NDArray[Any]) -> Measurement | None:
-    """Estimate a share over the games that count in `whole`; None for fewer than two, since the jackknife omits one."""
+    """Estimate the ratio of sums over games, [N] each; None unless two games count, since the jackknife omits one."""
     return estimate(part, whole, of=ratio, share=True) if np.count_nonzero(whole) > 1 else None
 
 
 def kind(name: str) -> str:
-    """Return the kind of an action: its name with # for numbers and coordinates, as "CELL" for "CELL(0,-3)"."""
+    """Return the kind of an action: "CELL" for "CELL(0,-3)", else its name with # for numbers and coordinates."""
     short = re.sub(r"(?<=\w)\(.*\)", "", name)
     return re.sub(r"[-+]?\d+", "#", re.sub(r"\(.*\)", "#", short)).strip()
 
@@ -285,5 +296,5 @@ def unused(env: Env, legal_counts: NDArray[Any], taken_counts: NDArray[Any]) -> 
     legal = legal_counts.any(0)
     taken = taken_counts.any((0, 1))
     names = env.action_names
-    never = {"never legal": ~legal, "legal, never taken": legal & ~taken}
-    return {what: [names[action] for action in np.flatnonzero(which)] for what, which in never.items()}
+    groups = {"never legal": ~legal, "legal, never taken": legal & ~taken}
+    return {label: [names[action] for action in np.flatnonzero(members)] for label, members in groups.items()}

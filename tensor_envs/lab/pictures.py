@@ -1,4 +1,4 @@
-"""Small multiples: a panel for each measure, with a line for each variant and a colour for each player."""
+"""Picture of measurements: a panel for each measure, with a line for each variant and a colour for each player."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def multiples(variants: Sequence[tuple[str, Measurements]], marked: Collection[t
     """Return an SVG with a panel for each measure.
 
     Args:
-        variants: their names and numbers, by player and measure.
-        marked: variants, players and measures that are highlighted.
+        variants: name of each variant, and its measurements by player and measure.
+        marked: names of variants with players and measures that are highlighted.
     """
     keys = list(dict.fromkeys(key for _, numbers in variants for key in numbers))
     players = list(dict.fromkeys(who for who, _ in keys))
@@ -54,6 +54,7 @@ def multiples(variants: Sequence[tuple[str, Measurements]], marked: Collection[t
 
 
 def colour(number: int) -> str:
+    """Return the colour of a player, by its number."""
     return COLOURS[number % len(COLOURS)]
 
 
@@ -65,7 +66,14 @@ def _panel(
     variants: Sequence[tuple[str, Measurements]],
     marked: Collection[tuple[str, tuple[str, str]]],
 ) -> None:
-    """Draw the numbers of a measure with their intervals; of plies also the middle 90 % and 50 % of the games."""
+    """Draw the measurements of a measure with their intervals; for plies also the middle 90 % and 50 % of the games.
+
+    Args:
+        drawing: the drawing.
+        origin: left and upper edge.
+        measure: name of the measure.
+        players, variants, marked: as in `multiples`.
+    """
     left, y = origin
     drawing.text((left, y + 12), measure, 12, INK, "start", bold=True)
     # All variants share one scale, from the lowest to the highest end of any interval.
@@ -73,7 +81,7 @@ def _panel(
     ends = [x for _, numbers in variants for who in players for what in shown for x in _ends(numbers, who, what)]
     low = min(ends)
     high = max(ends)
-    # Equal numbers would divide by zero; they stand in the middle.
+    # If all ends are equal, draw them in the middle rather than divide by zero.
     low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
     scale = PLOT / (high - low)
 
@@ -90,7 +98,7 @@ def _panel(
         drawing.line((left + NAMES, y), (left + NAMES, y + height), stroke=PALE)
         text = name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 1]}…"
         drawing.text((left, y + height / 2), text, 10, INK, "start")
-        # One line per player; a player whom a variant lacks keeps an empty line, so that colours stay aligned.
+        # Each player has a line, which is empty if a variant lacks the player, so that colours stay aligned.
         for k, who in enumerate(players):
             if (number := numbers.get((who, measure))) is None or math.isnan(number.value):
                 continue
@@ -106,5 +114,6 @@ def _panel(
 
 
 def _ends(numbers: Measurements, who: str, what: str) -> list[float]:
+    """Return the ends of the interval of a player's measure; nothing if it is missing or NaN."""
     number = numbers.get((who, what))
     return [] if number is None or math.isnan(number.value) else [number.low, number.high]

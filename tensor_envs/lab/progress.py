@@ -11,11 +11,11 @@ class ProgressBar:
     """Progress bar whose unit is a simulation; a decision without a search counts as one.
 
     The total is an estimate from the length of the uniform player's games, and from the number of further games that
-    the intervals so far need for the precision.
+    the intervals so far need to reach the precision.
 
     Attributes:
         later: simulations for one decision in every game of the variants that follow.
-        further: simulations of planned games that are not being played.
+        further: simulations of games that are planned and not yet in progress.
     """
 
     def __init__(self, shown: bool):
@@ -24,11 +24,12 @@ class ProgressBar:
         self.further = 0.0
         self.bar: Any = tqdm(desc="simulations", unit="", unit_scale=True, total=1, disable=not shown)
 
-    def __call__(self, done: float, left: float) -> None:
-        """Add finished work to the bar, and update the total by the work left in the present games."""
-        self.bar.t = round(self.bar.n + done + left + self.further)
+    def __call__(self, done: float, remaining: float) -> None:
+        """Add finished work to the bar, and update the total by the remaining work of the games in progress."""
+        self.bar.t = round(self.bar.n + done + remaining + self.further)
         self.bar.update(round(done))
 
     def close(self) -> None:
+        """Complete the bar."""
         self.bar.t = self.bar.n
         self.bar.update(close=True)

@@ -16,12 +16,12 @@ LEAD = "winner's lead at 0.5"
 
 @dataclass(frozen=True)
 class Standing:
-    """Place of a variant in a ranking; README.md defines the numbers.
+    """Entry of a ranking of variants; README.md defines the numbers.
 
     Attributes:
         variant: the variant.
-        balance, decisiveness: 1 is best.
-        front: whether no other variant exceeds it in both.
+        balance, decisiveness: numbers up to 1, which is best.
+        front: whether no other variant exceeds it in both numbers.
 
     Examples:
         >>> envs = te.lab.variants(te.make("tic_tac_toe"), {})
@@ -36,30 +36,33 @@ class Standing:
 
 
 def ranking(variants: Sequence[VariantReport]) -> list[Standing]:
-    """Return the variants of a game for several players, the best first: the front, then by the sum of the numbers."""
-    if any(strongest(one) is None for one in variants):
+    """Rank variants: first the front, and then by the sum of both numbers; no entries in games for one player."""
+    if any(strongest(variant) is None for variant in variants):
         return []
-    valued = all((str(strongest(one)), LEAD) in one.numbers for one in variants)
-    numbers = [(_balance(one), _decisiveness(one, valued)) for one in variants]
+    valued = all((str(strongest(variant)), LEAD) in variant.numbers for variant in variants)
+    numbers = [(_balance(variant), _decisiveness(variant, valued)) for variant in variants]
     standings = list[Standing]()
-    for one, own in zip(variants, numbers, strict=True):
-        exceeded = any(all(a.value > b.value for a, b in zip(other, own, strict=True)) for other in numbers)
-        standings.append(Standing(one, *own, not exceeded))
-    return sorted(standings, key=lambda one: (not one.front, -one.balance.value - one.decisiveness.value))
+    for variant, (balance, decisiveness) in zip(variants, numbers, strict=True):
+        exceeded = any(
+            other_balance.value > balance.value and other_decisiveness.value > decisiveness.value
+            for other_balance, other_decisiveness in numbers
+        )
+        standings.append(Standing(variant, balance, decisiveness, not exceeded))
+    return sorted(standings, key=lambda entry: (not entry.front, -entry.balance.value - entry.decisiveness.value))
 
 
 def strongest(variant: VariantReport) -> str | None:
-    """Return the strongest search, or else the uniform player; None in games for one player, which have no draws."""
+    """Return the strongest search, else the uniform player; None in games without draws, those for one player."""
     players = [who for who in variant.actions if (who, "draws") in variant.numbers and who != "trained"]
     return players[-1] if players else None
 
 
 def _balance(variant: VariantReport) -> Measurement:
-    """Return 1 minus the largest advantage of a seat or of the first move, as a share of the largest possible one."""
+    """Return 1 minus the largest advantage of a seat or of the first move, relative to the largest possible one."""
     who = strongest(variant)
     scores = {what: number for (player, what), number in variant.numbers.items() if player == who and "score" in what}
     seats = sum("score of player" in what for what in scores)
-    fair = 1 / max(seats, 2)  # the second of two players has the rest
+    fair = 1 / max(seats, 2)  # games for two have only the score of player 0
     worst = max(scores.values(), key=lambda score: abs(score.value - fair))
     value = 1 - abs(worst.value - fair) / (1 - fair)
     error = worst.half_width / (1 - fair)

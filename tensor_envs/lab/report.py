@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from tensor_envs.lab.measures import ActionUse
 
 MARK = "*"  # marks a cell that differs from the base
-MAX_COLUMNS = 9  # variants in the table of all numbers
-MAX_RANKED = 12
-LISTED = 12  # unused actions that are listed by name
+MAX_COLUMNS = 9  # maximum number of variants in the table of all numbers
+MAX_RANKED = 12  # maximum number of variants in the ranking, besides the base
+MAX_UNUSED = 12  # maximum number of unused actions that are listed by name
 STYLE = (
     "body{font:15px/1.4 sans-serif;margin:24px;max-width:none}table{border-collapse:collapse;margin:12px 0}"
     "td,th{border:1px solid #ccc;padding:3px 8px;text-align:right}td:first-child,th:first-child{text-align:left}"
@@ -33,7 +33,7 @@ STYLE = (
     "table{display:block;overflow-x:auto}svg{max-width:100%;height:auto}p,h1{overflow-wrap:anywhere}"
 )
 PLAYOUTS_OF = "playouts of "
-Key = tuple[str, str]  # players, and name of the measure
+Key = tuple[str, str]  # name of a player or contest, and name of a measure
 
 
 @dataclass(frozen=True)
@@ -112,12 +112,12 @@ class Report:
 
     @property
     def _shown(self) -> list[VariantReport]:
-        """Variants with a column in the table of all numbers: the base, and the ones that differ most from it."""
+        """Variants with a column in the table of all numbers: the base, and those that differ most from it."""
         if len(self.variants) <= MAX_COLUMNS:
             return list(self.variants)
-        changes = Counter(name for name, _ in self.differences)
-        changed = sorted(self.variants[1:], key=lambda variant: -changes[variant.name])[: MAX_COLUMNS - 1]
-        return [variant for variant in self.variants if variant is self.base or variant in changed]
+        num_differences = Counter(name for name, _ in self.differences)
+        most = sorted(self.variants[1:], key=lambda variant: -num_differences[variant.name])[: MAX_COLUMNS - 1]
+        return [variant for variant in self.variants if variant is self.base or variant in most]
 
     def to_markdown(self) -> str:
         """Return tables in Markdown, with a star at numbers that differ significantly from the base."""
@@ -156,15 +156,15 @@ class Report:
         return self.to_markdown()
 
     def _tables(self, mark: str) -> Iterator[list[list[str]]]:
-        """Yield the ranking, the table of numbers and those of the base's actions, as rows of cells."""
+        """Yield the tables of the ranking, of the numbers, and of the base's actions, as rows of cells."""
         if len(self.variants) > 1 and self.ranking:
-            yield [*self._ranked()]
+            yield [*self._ranking_rows()]
         # Measurements of one kind of play form a section with a heading row and the number of games.
         shown = self._shown
         who = ""
         rows = [[self.base.name, "base", *(variant.name for variant in shown[1:])]]
         if len(shown) == 1:
-            # Without variants the heading names the game alone.
+            # Without variants the heading is only the name of the game.
             rows = [[self.base.name, ""]]
         for key in self.keys:
             if key[0] != who:
@@ -177,7 +177,7 @@ class Report:
                 cells.append(f"{variant.numbers.get(key, '')}{mark * differs}")
             rows.append([key[1], *cells])
         yield rows
-        # The table of uses is the base's alone; the remarks name actions that a variant never uses.
+        # The tables of actions are only for the base; the remarks name actions that a variant never uses.
         players = list(self.base.actions)
         if players:
             rows = [["action", *(f"{player}: legal, taken" for player in players)]]
@@ -185,60 +185,62 @@ class Report:
                 uses = [self.base.actions[player][name] for player in players]
                 rows.append([f"`{name}`", *(f"{use.legal}, {use.chosen or '-'}" for use in uses)])
             yield rows
-            yield [*self._timed()]
+            yield [*self._player_rows()]
 
-    def _timed(self) -> Iterator[list[str]]:
+    def _player_rows(self) -> Iterator[list[str]]:
         """Yield the rows of the table of the base's actions: the share of each player, and the mean moment."""
         uses = {who: kinds for who, kinds in self.base.actions.items() if not who.startswith(PLAYOUTS_OF)}
         seats = max(len(use.players) for kinds in uses.values() for use in kinds.values())
-        shown = seats if seats > 2 else seats - 1  # the second of two players has the rest
+        shown = seats if seats > 2 else seats - 1  # the second of two players has the remaining share
         names = "".join(f"by player {seat}, " for seat in range(shown))
         yield ["action", *(f"{player}: {names}when" for player in uses)]
         for name in next(iter(uses.values())):
             cells = [[*kinds[name].players[:shown], kinds[name].moment] for kinds in uses.values()]
             yield [f"`{name}`", *(", ".join(map(str, cell)) if cell[-1] else "-" for cell in cells)]
 
-    def _ranked(self) -> Iterator[list[str]]:
+    def _ranking_rows(self) -> Iterator[list[str]]:
         """Yield the rows of the ranking: the best variants, and the base."""
         yield ["best variants", "balance", "decisiveness", "draws", "plies", "numbers that differ"]
-        for rank, one in enumerate(self.ranking):
-            if rank >= MAX_RANKED and one.variant is not self.base:
+        for rank, entry in enumerate(self.ranking):
+            variant = entry.variant
+            is_base = variant is self.base
+            if rank >= MAX_RANKED and not is_base:
                 continue
-            variant = one.variant
-            who = str(strongest(one.variant))
-            base = variant is self.base
-            changed = "" if base else str(sum(name == variant.name for name, _ in self.differences))
-            name = f"{'base' if base else variant.name}{' (front)' * one.front}"
-            draws, plies = (str(variant.numbers[who, what]) for what in ("draws", "plies"))
-            yield [name, str(one.balance), str(one.decisiveness), draws, plies, changed]
+            player = str(strongest(variant))
+            num_differences = "" if is_base else str(sum(name == variant.name for name, _ in self.differences))
+            name = f"{'base' if is_base else variant.name}{' (front)' * entry.front}"
+            draws, plies = (str(variant.numbers[player, measure]) for measure in ("draws", "plies"))
+            yield [name, str(entry.balance), str(entry.decisiveness), draws, plies, num_differences]
 
     def _remarks(self) -> Iterator[str]:
-        """Yield remarks on facts that the tables do not show."""
+        """Yield remarks on results that the tables do not contain."""
         if len(self.variants) > 1:
             yield f"A {MARK} marks what differs from the base (5 % for all cells together, Holm's method)."
         # A switch without effect on any number may be one that the rules do not need.
         if self.dead:
             yield f"No measured number differs from the base with {'; '.join(self.dead)}."
         if self.base.profile:
-            near = ", ".join(f"{id} ({far:.2f})" for id, far in closest(self.base.profile, CLOSEST, self.base.name))
-            yield f"By uniform play the most similar games are {near}."
+            games = closest(self.base.profile, CLOSEST, self.base.name)
+            similar = ", ".join(f"{id} ({distance:.2f})" for id, distance in games)
+            yield f"By uniform play the most similar games are {similar}."
         for variant in self._shown:
-            for player, lists in variant.unused.items():
-                for what, names in lists.items():
-                    # Actions that the base does not use either say nothing of the change, so only new ones are listed.
-                    of_base = [] if variant is self.base else self.base.unused.get(player, {}).get(what, [])
-                    new = [name for name in names if name not in of_base]
-                    more = f" and {len(new) - LISTED} more" if len(new) > LISTED else ""
+            for player, groups in variant.unused.items():
+                for label, names in groups.items():
+                    # List only actions that the base uses: others are not unused because of the change.
+                    base_names = [] if variant is self.base else self.base.unused.get(player, {}).get(label, [])
+                    new = [name for name in names if name not in base_names]
+                    more = f" and {len(new) - MAX_UNUSED} more" if len(new) > MAX_UNUSED else ""
                     rules = "" if variant is self.base else f" with {variant.name}"
                     if new:
                         by = "" if player.startswith(PLAYOUTS_OF) else "games by "
-                        games = f"{variant.games[player]:,} {by}{player}{rules}"
-                        yield f"In {games} {what}: {', '.join(new[:LISTED])}{more}."
+                        played = f"{variant.games[player]:,} {by}{player}{rules}"
+                        yield f"In {played} {label}: {', '.join(new[:MAX_UNUSED])}{more}."
 
     def _plain(self, variant: VariantReport) -> dict[str, object]:
-        """Return a variant's measurements in types of JSON, which has no NaN."""
+        """Return a variant's measurements in types of JSON."""
 
         def plain(number: Measurement | None) -> dict[str, float | None] | None:
+            """Return a measurement with None in place of NaN, which JSON lacks."""
             if number is None:
                 return None
             return {k: None if math.isnan(x) else x for k, x in dataclasses.asdict(number).items()}
@@ -268,12 +270,12 @@ class Report:
 
 
 def _with_line(table: Sequence[Sequence[str]]) -> list[Sequence[str]]:
-    """Return the rows with Markdown's line below the head."""
+    """Return the rows of a table with Markdown's line below the header."""
     return [table[0], ["---", *["---:"] * (len(table[0]) - 1)], *table[1:]]
 
 
 def _fitted(table: Sequence[Sequence[str]], width: int) -> Iterator[str]:
-    """Yield the lines of a table, as many columns at a time as fit, each time with the first column."""
+    """Yield the lines of a table in sections of as many columns as fit the width, each with the first column."""
     rows = [[row[0].strip("*`"), *row[1:]] for row in table]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     first = 1
@@ -290,7 +292,7 @@ def _fitted(table: Sequence[Sequence[str]], width: int) -> Iterator[str]:
 
 
 def _html(table: Sequence[Sequence[str]]) -> str:
-    """Return a table in HTML, from Markdown's marks of cells."""
+    """Return a table, whose cells have Markdown's marks, in HTML."""
     rows = list[str]()
     for number, row in enumerate(table):
         tag = "td" if number else "th"

@@ -13,38 +13,38 @@ import numpy as np
 
 if TYPE_CHECKING:
     from tensor_envs.envs.env import Env
-    from tensor_envs.lab.play import Played
+    from tensor_envs.lab.play import PlayedGames
 
-FILE = Path(__file__).with_name("profiles.json")  # registered games, see `scripts/game_reports.py --profiles`
-GAMES = 256  # games played for a profile
-CLOSEST = 5
+FILE = Path(__file__).with_name("profiles.json")  # of registered games, see `scripts/game_reports.py --profiles`
+GAMES = 256  # number of games for a profile
+CLOSEST = 5  # number of similar games that reports list
 Profile = Mapping[str, float]
 
 
-def profile(env: Env, games: Played) -> dict[str, float]:
+def profile(env: Env, games: PlayedGames) -> dict[str, float]:
     """Return the profile of a game from games by the uniform policy, as README.md defines it."""
     spec = env.spec
     fair = 1 / env.num_players
-    # nobody wins against another in a game for one, or of a team
-    beats_nobody = fair == 1 or games.is_cooperative
+    # In a game for one player, and in a cooperative one, no player wins against another.
+    has_no_winner = fair == 1 or games.is_cooperative
     score = games.points.mean(0)
     decisions = games.plies.sum()
-    widths = games.widths.sum(0)
+    widths = games.width_counts.sum(0)
     numbers = np.arange(1, env.num_actions + 1)
     values = {
         "players": math.log2(env.num_players),
         "chance": float(spec.chance),
         "hidden information": float(not spec.perfect_information),
-        "advantage": 0.0 if beats_nobody else float(np.abs(score - fair).max()) / (1 - fair),
-        "draws": 0.0 if beats_nobody else float(np.all(games.points < 1, 1).mean()),
+        "advantage": 0.0 if has_no_winner else float(np.abs(score - fair).max()) / (1 - fair),
+        "draws": 0.0 if has_no_winner else float(np.all(games.points < 1, 1).mean()),
         "truncated": float(games.truncated.mean()),
         "plies, log10": math.log10(games.plies.mean()),
         "spread of plies": float(games.plies.std() / games.plies.mean()),
         "turns per ply": float(games.turns.sum() / decisions),
         "legal actions, log10": math.log10(float(widths @ numbers) / decisions),
         "forced moves": float(widths[0] / decisions),
-        "coverage": float(games.taken.any(1).mean()),
-        "game tree, log10 of log10": math.log10(1 + float((games.widths @ np.log10(numbers)).mean())),
+        "coverage": float(games.action_counts.any(1).mean()),
+        "game tree, log10 of log10": math.log10(1 + float((games.width_counts @ np.log10(numbers)).mean())),
     }
     return {name: round(value, 4) for name, value in values.items()}
 
@@ -63,7 +63,7 @@ def distance(a: Profile, b: Profile) -> float:
     return math.sqrt(np.mean([((a[name] - b[name]) / scale) ** 2 for name, scale in scales.items() if scale > 0]))
 
 
-def closest(own: Profile, count: int, but: str = "") -> list[tuple[str, float]]:
-    """Return the ids of the closest games with their distances, the closest first; the game `but` is left out."""
-    distances = [(id, distance(own, other)) for id, other in profiles().items() if id != but]
+def closest(own: Profile, count: int, excluded: str = "") -> list[tuple[str, float]]:
+    """Return the ids of the `count` games closest to a profile, except one, with their distances; closest first."""
+    distances = [(id, distance(own, other)) for id, other in profiles().items() if id != excluded]
     return sorted(distances, key=lambda pair: pair[1])[:count]

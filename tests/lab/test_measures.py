@@ -11,7 +11,7 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs.lab import measures
-from tensor_envs.lab.play import Match, Played, play, play_uniform
+from tensor_envs.lab.play import Match, PlayedGames, play, play_uniform
 from tests.games import dice_race
 from tests.games.shared import shared_env
 from tests.lab.games import coin_race, nim
@@ -52,10 +52,15 @@ def test_the_kernel_plays_and_counts_as_the_loop_does(name: str) -> None:
         play_uniform(env, 70, 3, 5),
         play(env, [Match((te.agents.uniform,) * env.num_players, 70, 5)], 3),
     )
-    for field in ("returns", "begins", "plies", "turns", "truncated", "legal", "taken", "when", "widths", "events"):
+    counts = ("legal_counts", "action_counts", "action_plies", "width_counts", "events")
+    for field in ("returns", "first_players", "plies", "turns", "truncated", *counts):
         np.testing.assert_array_equal(getattr(kernel, field), getattr(loop, field), err_msg=field)
-    assert (kernel.widths.sum(1) == kernel.plies).all() and (kernel.taken.sum((1, 2)) == kernel.plies).all()
-    assert (kernel.when.sum(1) == kernel.plies * (kernel.plies - 1) // 2).all() and kernel.taken.any((0, 2)).all()
+    assert (kernel.width_counts.sum(1) == kernel.plies).all() and (
+        kernel.action_counts.sum((1, 2)) == kernel.plies
+    ).all()
+    assert (kernel.action_plies.sum(1) == kernel.plies * (kernel.plies - 1) // 2).all() and kernel.action_counts.any(
+        (0, 2)
+    ).all()
     assert (kernel.plies > 0).all() and len(kernel + loop) == 140
     assert kernel.events.shape == (70, len(env.spec.events)) and (name != "three_will" or kernel.events.any(0).all())
 
@@ -128,7 +133,7 @@ def test_knuths_estimate_meets_the_exact_size_of_the_tree() -> None:
     env = shared_env("connect_four", rows=3, columns=4, k=4)
     played = play_uniform(env, 4096, 0)
     (_, exact_size), *_ = measures.tree_size(env, played)
-    many = Played(**{**vars(played), "truncated": np.ones(4096, bool)})
+    many = PlayedGames(**{**vars(played), "truncated": np.ones(4096, bool)})
     ((_, estimated),) = measures.tree_size(env, many)
     assert exact_size.half_width == 0 < estimated.half_width < 0.05
     assert estimated.low < exact_size.value < estimated.high
@@ -198,7 +203,9 @@ def test_replicas_of_a_deal_have_its_chance_and_other_draws_of_the_policies() ->
     for policy in (search, uniform):
         matches = [Match((policy,) * 3, 32, 7, replica) for replica in (0, 1, 0)]
         one, other, again = play(GAMES["dice_race"], matches, 3)
-        assert (one.taken == again.taken).all() and (one.taken != other.taken).any((1, 2)).sum() > 16
+        assert (one.action_counts == again.action_counts).all() and (one.action_counts != other.action_counts).any(
+            (1, 2)
+        ).sum() > 16
 
 
 @pytest.mark.parametrize(("deals", "lucky", "skilled"), [(64, 0.6, 0.3), (32, 0.2, 0.7)])
@@ -233,7 +240,7 @@ def test_winners_lead_and_drama() -> None:
     none = np.zeros((64, 1))
     returns, ones = np.tile([1.0, -1.0], (64, 1)), np.ones(64, int)
     counts = none, none[:, None], none, none, none
-    found = dict(measures.tension(Played(returns, ones, ones, ones, ones > 1, *counts, values, none[:, None])))
+    found = dict(measures.tension(PlayedGames(returns, ones, ones, ones, ones > 1, *counts, values, none[:, None])))
     assert found["winner's lead at 0.25"].value == pytest.approx(0.5)
     assert found["winner's lead at 0.5"].value == pytest.approx((0.5 - 0.8) / 2)
     assert found["drama"].value == pytest.approx(0.8 / 7 / 2)
@@ -243,12 +250,14 @@ def test_winners_lead_and_drama() -> None:
 def test_use_of_actions() -> None:
     """Nim from 1, 2: shares by hand over all games of the sample, and actions that no rule ever allows."""
     env, played = nim(1, 2), play_uniform(nim(1, 2), 64, 0)
-    uses, unused = measures.action_uses(env, played), measures.unused(env, played.legal, played.taken)
+    uses, unused = measures.action_uses(env, played), measures.unused(env, played.legal_counts, played.action_counts)
     assert list(uses) == ["0", "1", "2", "3"] and uses["1"].chosen is None and unused["never legal"] == ["1"]
-    assert uses["3"].legal.value == pytest.approx(played.legal[:, 3].sum() / played.plies.sum(), abs=1e-3)
+    assert uses["3"].legal.value == pytest.approx(played.legal_counts[:, 3].sum() / played.plies.sum(), abs=1e-3)
     chosen = uses["3"].chosen
     assert chosen is not None
-    assert chosen.value == pytest.approx(played.taken[:, :, 3].sum() / played.legal[:, 3].sum(), abs=1e-3)
+    assert chosen.value == pytest.approx(
+        played.action_counts[:, :, 3].sum() / played.legal_counts[:, 3].sum(), abs=1e-3
+    )
     names = ["(0,0)", "CELL(0,-3)", "3a", "examine 2", "PASS", "CODE(SUB)"]
     assert [measures.kind(name) for name in names] == ["#", "CELL", "#a", "examine #", "PASS", "CODE"]
 
@@ -298,8 +307,8 @@ def test_who_takes_actions_and_when() -> None:
         assert first.value + second.value == pytest.approx(1)
     assert uses["2"].players[0].value == 1 and uses["2"].moment is not None
     played = play_uniform(nim(3), 64, 0)
-    once = [played.taken[:, :, 2].sum(1).argmax(), played.taken[:, :, 2].sum(1).argmin()]
-    few = measures.action_uses(nim(3), Played(**{field: values[once] for field, values in vars(played).items()}))
+    once = [played.action_counts[:, :, 2].sum(1).argmax(), played.action_counts[:, :, 2].sum(1).argmin()]
+    few = measures.action_uses(nim(3), PlayedGames(**{field: values[once] for field, values in vars(played).items()}))
     assert few["2"].players == () and few["2"].moment is None, "a single game is none for the jackknife"
 
 
@@ -310,9 +319,9 @@ def test_events_of_three_will_agree_with_actions() -> None:
     for played in (play_uniform(env, 256, 0), *play(env, [Match((te.agents.playout_search(2, 0),) * 2, 64)], 0)):
         count = dict(zip(env.spec.events, played.events.T, strict=True))
         examined = [name.startswith("examine") for name in env.action_names]
-        np.testing.assert_array_equal(count["challenge"], played.taken[:, :, examined].sum((1, 2)))
+        np.testing.assert_array_equal(count["challenge"], played.action_counts[:, :, examined].sum((1, 2)))
         assert (count["swap"] <= count["challenge"]).all() and (count["challenge"] <= count["declared win"]).all()
-        free = played.taken[:, :, list(env.action_names).index("free card")].sum(1)
+        free = played.action_counts[:, :, list(env.action_names).index("free card")].sum(1)
         assert (free <= count["loan"]).all() and count["loan"].any(), (
             "loans are the only source of Free cards (F19, G10)"
         )
