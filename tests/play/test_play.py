@@ -45,7 +45,7 @@ def test_every_game_is_offered(url: str) -> None:
         "breakthrough", "kalah", "oware", "ultimate_tic_tac_toe", "dots_and_boxes", "qubic", "go", "lines_of_action",
         "nine_mens_morris", "hex", "gomoku", "cube", "amazons", "quoridor", "backgammon", "checkers",
         "yahtzee", "2048", "chess", "dark_hex", "phantom_tic_tac_toe", "animal_shogi", "minishogi", "gardner_chess",
-        "xiangqi", "havannah", "hanabi", "texas_holdem", "clobber", "gin_rummy",
+        "xiangqi", "havannah", "hanabi", "texas_holdem", "clobber", "gin_rummy", "shogi",
     }  # fmt: skip
     for game in games:
         assert ask(url, "GET", f"/{game['rules']}").status == 200
