@@ -8,6 +8,7 @@ from tensor_envs.envs.env import Env, Illegal
 from tensor_envs.envs.state import State
 from tensor_envs.games.amazons.rules import Amazons
 from tensor_envs.games.backgammon.rules import Backgammon
+from tensor_envs.games.barrage_stratego.rules import BarrageStratego
 from tensor_envs.games.breakthrough.rules import Breakthrough
 from tensor_envs.games.checkers.rules import Checkers
 from tensor_envs.games.chess.rules import Chess
@@ -81,6 +82,15 @@ class BackgammonState(KnownState):
     key: Tensor
     men: Tensor
     dice: Tensor
+
+class BarrageStrategoState(KnownState):
+    squares: Tensor
+    moved: Tensor
+    shown: Tensor
+    placed: Tensor
+    back: Tensor
+    times: Tensor
+    quiet: Tensor
 
 class BreakthroughState(KnownState):
     own: Tensor
@@ -368,6 +378,10 @@ def make(
 def make(
     id: Literal["backgammon"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
 ) -> Env[Backgammon, BackgammonState]: ...
+@overload
+def make(
+    id: Literal["barrage_stratego"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[BarrageStratego, BarrageStrategoState]: ...
 @overload
 def make(
     id: Literal["breakthrough"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any

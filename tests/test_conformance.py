@@ -22,7 +22,7 @@ LONG = (
     "leduc_poker", "tensor_stars", "three_will", "phantom_tic_tac_toe", "dark_hex", "liars_dice", "yahtzee",
     "lines_of_action", "amazons", "nine_mens_morris", "quoridor", "oware", "breakthrough", "ultimate_tic_tac_toe",
     "dots_and_boxes", "go", "kalah", "checkers", "texas_holdem", "othello", "hex",
-    "hanabi", "gin_rummy", "clobber", "y", "havannah", "animal_shogi", "chinese_checkers",
+    "hanabi", "gin_rummy", "barrage_stratego", "clobber", "y", "havannah", "animal_shogi", "chinese_checkers",
 )  # fmt: skip
 # whose rules are compared with plain Python here, too: bits, chance, hidden cards, lists
 IN_PYTHON = ("tic_tac_toe", "connect_four", "kuhn_poker", "shed")

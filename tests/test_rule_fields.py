@@ -19,6 +19,11 @@ OTHERS: dict[str, list[dict[str, Any]]] = {
     "amazons": [{"size": 6}, {"size": 8}],
     "animal_shogi": [{"window": 3}],
     "backgammon": [{"gammons": False, "max_plies": 50}],
+    "barrage_stratego": [
+        {"bombs": 0, "spies": 0, "scouts": 0, "generals": 0, "marshals": 0, "quiet_plies": 1},
+        {"bombs": 3, "spies": 3, "scouts": 3, "miners": 3, "generals": 3, "marshals": 3, "quiet_plies": 255},
+        {"miners": 0, "two_squares": False},
+    ],
     "breakthrough": [{"rows": 4, "columns": 3}, {"rows": 16, "columns": 16}],
     "checkers": [{"quiet_plies": 1}],
     "chinese_checkers": [{"max_turns": 1}, *({"players": n, "max_turns": 40} for n in (3, 4, 6))],

@@ -59,6 +59,7 @@ FILMS = {
     "texas_holdem": Film("texas_holdem", 35, seconds=2.0),
     "hanabi": Film("hanabi", 5, first=8, last=22),
     "gin_rummy": Film("gin_rummy", 3, first=8, last=22),
+    "barrage_stratego": Film("barrage_stratego", 3, first=30, last=60),
     "game_2048": Film("2048", 3, first=30, last=64, seconds=0.5),
     "backgammon": Film("backgammon", 3, first=10, last=33),
     "chess": Film("chess", 3, first=10, last=33),

@@ -60,6 +60,7 @@ VARIANTS = {
     "texas_holdem": Variant("Texas hold'em", "texas_holdem", secret=True),
     "hanabi": Variant("Hanabi", "hanabi", secret=True),
     "gin_rummy": Variant("Gin rummy", "gin_rummy", secret=True),
+    "barrage_stratego": Variant("Barrage Stratego", "barrage_stratego", secret=True),
     "2048": Variant("2048", "2048"),
     "backgammon": Variant("Backgammon", "backgammon"),
     "chess": Variant("Chess", "chess"),

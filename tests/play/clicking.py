@@ -54,7 +54,7 @@ CLICKER = """async (seed) => {
 # ids whose pictures choose a move by its start, then by its end
 MOVERS = {"backgammon", "breakthrough", "checkers", "chess", "clobber", "gardner_chess"}
 MOVERS |= {"shogi", "minishogi", "animal_shogi", "xiangqi"}
-MOVERS |= {"lines_of_action", "nine_mens_morris", "three_will", "chinese_checkers"}
+MOVERS |= {"lines_of_action", "nine_mens_morris", "three_will", "chinese_checkers", "barrage_stratego"}
 GAMES: dict[str, list[str]] = {  # every id once, with its players
     "tic_tac_toe": [PERSON, PERFECT],
     "cube": [PERSON, PERSON],
@@ -74,6 +74,7 @@ GAMES: dict[str, list[str]] = {  # every id once, with its players
     "texas_holdem": [PERSON, RANDOM],
     "hanabi": [PERSON, RANDOM],
     "gin_rummy": [PERSON, RANDOM],
+    "barrage_stratego": [PERSON, RANDOM],
     "2048": [PERSON],
     "backgammon": [PERSON, RANDOM],
     "chess": [PERSON, RANDOM],

@@ -30,6 +30,7 @@ GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "texas_holdem": ({}, ""),
     "hanabi": ({"players": 3}, ""),
     "gin_rummy": ({}, ""),
+    "barrage_stratego": ({}, ""),
     "2048": ({}, ""),
     "backgammon": ({}, ""),
     "chess": ({}, ""),

@@ -36,6 +36,7 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("hanabi", {}),
     ("hanabi", {"players": 5, "life_tokens": 31}),
     ("gin_rummy", {}),
+    ("barrage_stratego", {}),
     ("2048", {}),
     ("backgammon", {}),
     ("chess", {"quiet_plies": 6}),

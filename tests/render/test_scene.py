@@ -38,6 +38,7 @@ NAMES = {
     "texas_holdem": ["Player 1", "Player 2"],
     "hanabi": ["Player 1", "Player 2"],
     "gin_rummy": ["Player 1", "Player 2"],
+    "barrage_stratego": ["Red", "Blue"],
     "2048": ["Player"],
     "backgammon": ["White", "Black"],
     "chess": ["White", "Black"],

@@ -260,6 +260,17 @@ def gin_rummy(env: te.Env, game: Game) -> Picture:
     return [[painted.get(rank + suit, r.cards.CLOTH) for rank in "A23456789TJQK"] for suit in "scdh"]
 
 
+def barrage_stratego(env: te.Env, game: Game) -> Picture:
+    """Paint the pieces of both players by their squares, Red below."""
+    r = render(env)
+    cells = [r.WATER if square in r.LAKES else r.GROUND for square in range(100)]
+    for player, row in enumerate(game["squares"]):
+        for square in row:
+            if square >= 0:
+                cells[99 - square if player else square] = r.COLOURS[player]
+    return [cells[10 * row : 10 * row + 10] for row in range(10)[::-1]]
+
+
 def liars_dice(env: te.Env, game: Game) -> Picture:
     return [[render(env).FACES[die - 1] for die in dice] for dice in game["dice"]]
 
@@ -376,6 +387,7 @@ PICTURES: dict[str, Callable[[te.Env, Game], Picture]] = {
     "texas_holdem": holdem,
     "hanabi": hanabi,
     "gin_rummy": gin_rummy,
+    "barrage_stratego": barrage_stratego,
     "backgammon": backgammon,
     "shed": shed,
     "tensor_stars": stars,
