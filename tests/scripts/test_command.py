@@ -148,7 +148,7 @@ def test_the_package_lists_its_commands(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("COLUMNS", str(WIDTH))
     code, out, errors = run_here(tensor_envs.__main__.main, [])
     assert (code, errors) == (0, "") and not [line for line in out.splitlines() if len(line) > WIDTH]
-    assert "\npython -m tensor_envs.referee judge\n    Judge the moves of games" in out
+    assert "\npython -m tensor_envs.referee judge\n    Compute the regret of every move in files of games" in out
     assert "python -m tensor_envs.solve\n    Solve a game: its value" in out
     # one for each module that parses options, and nothing else
     found = [path for path in (ROOT / "tensor_envs").rglob("*.py") if "\n    run(parser, " in path.read_text()]

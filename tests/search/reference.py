@@ -108,7 +108,7 @@ class Search:
         self.plies[action] += int(scalar(s.ply).value)
         self.taken[mover][action] += 1
         self.turns += mover != last
-        events = self.game.moved(s, int32(action), None)[-1]
+        events = self.game.step_with_events(s, int32(action), None)[-1]
         for name, happened in zip(self.events, events, strict=True):
             self.events[name] += int(scalar(happened).value)
         return mover
