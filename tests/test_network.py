@@ -129,6 +129,16 @@ def test_weights_that_do_not_fit(name: str, shape: tuple[int, ...] | None, tmp_p
         agents.load(path)
 
 
+def test_a_local_policy_scores_no_more_actions_than_there_are(tmp_path: Path) -> None:
+    """Two planes of nine cells would be written behind the logits of nine actions."""
+    env, path = shared_env("tic_tac_toe"), tmp_path / "weights.safetensors"
+    weights = random_weights(env)
+    weights |= {"local.weight": weights["local.weight"].repeat(2, 0), "local.bias": weights["local.bias"].repeat(2)}
+    save(env, weights, path)
+    with pytest.raises(ValueError, match=r"action_planes must be in 0\.\.1 for 9 actions and 9 cells, got 2"):
+        agents.load(path)
+
+
 def test_a_tower_needs_a_board(tmp_path: Path) -> None:
     env, path = shared_env("kuhn_poker"), tmp_path / "weights.safetensors"
     with pytest.raises(

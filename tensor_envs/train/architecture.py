@@ -27,6 +27,20 @@ def board_shape(shape: Sequence[int]) -> tuple[int, int, int]:
     return math.prod(shape[:-2]), shape[-2], shape[-1]
 
 
+def planes_of_actions(num_actions: int, cells: int, planes: int | None = None) -> int:
+    """Return how many planes of actions a local policy scores; None: as many as the actions fill.
+
+    Raises:
+        ValueError: more planes than that.
+    """
+    most = num_actions // cells
+    if planes is not None and not 0 <= planes <= most:
+        raise ValueError(
+            f"action_planes must be in 0..{most} for {num_actions} actions and {cells} cells, got {planes}"
+        )
+    return most if planes is None else planes
+
+
 @dataclass(frozen=True)
 class Architecture:
     """Sizes of a network: a residual tower of 3x3 convolutions or none, hidden layers, then heads.

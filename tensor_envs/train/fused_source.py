@@ -160,13 +160,13 @@ class Forward:
             for (int first = share[0] * BLOCK_ROWS; first < end; first += BLOCK_ROWS) {
             int rows = smaller(BLOCK_ROWS, batch - first);
         """)
-        first = self._tower(t) if net.blocks else t.observations
-        x = first
+        tower = self._tower(t) if net.blocks else t.observations
+        x = tower
         for k in range(len(net.hidden)):
             x = self._hidden(t, k, x)
         self._heads(t, x)
         if net.action_planes:
-            self._local_policy(t, first)
+            self._local_policy(t, tower)
         t.add(f"log_softmax(rows, ACTIONS, output0 + (long)first * ACTIONS, {t.mask}, sums);")
         t.add("}")
         return t.finish(self.name)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from tensor_envs.train.architecture import board_shape
+from tensor_envs.train.architecture import board_shape, planes_of_actions
 
 if TYPE_CHECKING:
     from tensor_envs.envs.env import Env
@@ -54,7 +54,7 @@ class Dense(nn.Module):  # type: ignore[misc]
     """Network of two hidden layers, for observations of any shape: `te.train.Network` in PyTorch.
 
     With `blocks`, a residual tower replaces the first layer, and adds a local policy of `action_planes`; None: as many
-    as the board has room for. Weights have the names of files of `te.train.Network`.
+    as the actions fill. Weights have the names of files of `te.train.Network`.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Dense(nn.Module):  # type: ignore[misc]
             planes, rows, columns = board_shape(env.observation_shape)
             self.first = nn.Conv2d(planes, channels, 3, padding=1)
             self.second = nn.Linear(channels * rows * columns, hidden)
-            self.action_planes = env.num_actions // (rows * columns) if action_planes is None else action_planes
+            self.action_planes = planes_of_actions(env.num_actions, rows * columns, action_planes)
         else:
             self.first = nn.Linear(inputs, hidden)
             self.second = nn.Linear(hidden, hidden)

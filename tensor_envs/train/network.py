@@ -20,7 +20,7 @@ from tensor_envs.envs.registry import env_metadata, env_of
 from tensor_envs.envs.sampling import masked_logits
 from tensor_envs.files.arrays import read_arrays, write_arrays
 from tensor_envs.train import fused, fused_gpu
-from tensor_envs.train.architecture import Architecture, board_shape
+from tensor_envs.train.architecture import Architecture, board_shape, planes_of_actions
 from tensor_envs.train.fused_source import TYPES
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ class Network:
     """Network of two hidden layers from the observation to log-probabilities [B, A] and values [B].
 
     With `blocks`, a residual tower replaces the first layer: a 3x3 convolution, then blocks of two convolutions. It
-    also adds a local policy to the logits, see `Architecture`. On the
-    CPU one kernel of the package evaluates all layers, and one computes their gradients. On a GPU kernels of the
-    package evaluate networks without a tower, one for each layer; tinygrad's do the rest.
+    also adds a local policy to the logits, see `Architecture`. On the CPU one kernel of the package evaluates all
+    layers, and one computes their gradients. On a GPU kernels of the package evaluate networks without a tower, one for
+    each layer; tinygrad's do the rest.
 
     Examples:
         >>> env = te.make("tic_tac_toe")
@@ -240,7 +240,8 @@ def _architecture(
     """Return the sizes of a network. Given weights define them, so that a file needs no other description.
 
     Raises:
-        ValueError: a layer without weights, or blocks for an observation of fewer than three dimensions.
+        ValueError: a layer without weights, blocks for an observation of fewer than three dimensions, or a local policy
+            for more actions than there are.
     """
     if weights is not None:
         if missing := [f"{name}.bias" for name in ("first", "second") if f"{name}.bias" not in weights]:
@@ -257,7 +258,8 @@ def _architecture(
     except ValueError as error:
         raise ValueError(f"blocks must be 0 for {env!r}, got {blocks}: {error}") from None
     # Towers of earlier versions have no local policy.
-    action_planes = env.num_actions // (rows * columns) if weights is None else len(weights.get("local.bias", ()))
+    given = None if weights is None else len(weights.get("local.bias", ()))
+    action_planes = planes_of_actions(env.num_actions, rows * columns, given)
     # A tower stands for the first hidden layer.
     return Architecture(inputs, (hidden,), heads, activation, (rows, columns), channels, blocks, action_planes)
 
