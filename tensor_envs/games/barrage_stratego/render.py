@@ -17,9 +17,9 @@ SIGNS = "FBSCMGL?"
 RANKS = ("F", "B", "S", "2", "3", "9", "10", "")
 LEGEND = "F flag, B bomb, S spy, C scout, M miner, G general, L marshal, Red in capitals, ? unknown"
 COLOURS = ("#b3261e", "#1c4f9c")
-GROUND, WATER = "#dfe5c4", "#86b6d6"
 PAPER = "#ffffff"
-CELL, MARGIN, HALF = 44, 36, 18  # pixels: a square, around the board, half a piece
+GROUND, WATER = "#dfe5c4", "#86b6d6"
+CELL, MARGIN = 44, 36  # pixels: side of a square, width around the board
 Piece = tuple[int, int, int, int]  # its player and kind, -1 if unknown; whether it has moved and is shown
 
 
@@ -128,7 +128,7 @@ def draw(rules: BarrageStratego, game: Game) -> Drawing:
 def draw_piece(picture: Drawing, centre: Point, player: int, kind: int, moved: int, shown: int) -> None:
     """Draw a piece with its rank, a line below the rank if the opponent knows it, and a dot if it has moved."""
     x, y = centre
-    picture.rect(x - HALF, y - HALF, 2 * HALF, 2 * HALF, COLOURS[player], INK)
+    picture.rect(x - 18, y - 18, 36, 36, COLOURS[player], INK)
     picture.text((x, y), RANKS[kind], 18, PAPER, bold=True)
     if shown:
         picture.line((x - 8, y + 12), (x + 8, y + 12), stroke=PAPER, width=2)
